@@ -1,6 +1,6 @@
 /**
- * Listens to an abort signal that may live longer than the operation it stops. `AbortSignal.any` would retain
- * memory per use for as long as the signal lives.
+ * Listens to a signal that may outlive the operation; `AbortSignal.any` would retain memory for as long as it
+ * lives.
  * @returns a function that removes the listener
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
@@ -11,7 +11,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
   return () => signal.removeEventListener('abort', notify);
 }
 
-/** Waits for a promise that other callers may share: an abort ends this wait only. Rejects with the signal's reason. */
+/** An abort ends this wait only, not the promise, which other callers may share. Rejects with the signal's reason. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   let removeListener = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -30,7 +30,7 @@ export interface Problem {
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 129 | 130 | 143;
 
-/** Signals that interrupt the program, with the exit codes that shells use for them: 128 plus the signal number. */
+/** Signals that interrupt the program, with the exit codes of shells: 128 plus the signal number. */
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface AppErrorOptions {
@@ -40,10 +40,7 @@ export interface AppErrorOptions {
   readonly cause?: unknown | undefined;
 }
 
-/**
- * The only error that the program throws on purpose. The command line reports every other error as a bug of
- * kubeletadm.
- */
+/** The only error that is thrown on purpose. The command line reports every other error as a bug of kubeletadm. */
 export class AppError extends Error {
   readonly problems: readonly Problem[];
   readonly exitCode: ExitCode;
@@ -95,10 +92,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/**
- * Runs a function that processes the facts of one host: an AppError without a host gets this host. Other
- * errors are rethrown unchanged.
- */
+/** AppErrors of a function that processes the facts of one host get this host. */
 export function withHostInErrors<T>(host: string, what: () => T): T {
   try {
     return what();

@@ -1,7 +1,4 @@
-/**
- * Processes items in parallel with a limit.
- * @returns the results in the order of the items
- */
+/** Processes items in parallel with a limit; the results are in the order of the items. */
 export async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = [];
   let next = 0;

@@ -1,7 +1,4 @@
-/**
- * A JSON value (YAML core schema). Objects read from files or the API server have this type; they are never
- * modified in place.
- */
+/** JSON (YAML core schema). Objects from files or the API server are never modified in place. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
@@ -22,7 +19,7 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
-/** Structural equality of two JSON values; the order of object keys is ignored, the order of lists is significant. */
+/** Structural equality; the order of object keys is ignored, the order of lists is significant. */
 export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]));

@@ -7,9 +7,8 @@ const RELEASE = /^v?(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-[-.0-9A-Za
 const LABEL = /^(?:latest|stable)+(?:-[1-9](?:\.[1-9]\d?)?)?$/;
 
 /**
- * Parses `kubernetesVersion`: `v1.36.2`, `1.36.2`, `stable-1`, `stable-1.36`, `latest`, and these after
- * `release/` or `ci/`. Callers with access to a release server resolve labels.
- * @returns null when the text is neither a version nor a label
+ * `v1.36.2`, `1.36.2`, `stable-1`, `stable-1.36`, `latest`, and these after `release/` or `ci/`; null:
+ * another text. Callers with access to a release server resolve labels.
  * @see kubernetes/kubernetes cmd/kubeadm/app/util/version.go (1.36)
  */
 export function parseKubernetesVersion(text: string): KubernetesVersion | null {
@@ -23,8 +22,7 @@ export function parseKubernetesVersion(text: string): KubernetesVersion | null {
 }
 
 /**
- * The version as a cluster stores it: `v1.36.2`, or `ci/v1.36.2-10+abcdef` for a CI build. A label is
- * returned unchanged.
+ * `v1.36.2`, or `ci/v1.36.2-10+abcdef` for a CI build. A label is returned unchanged.
  * @see kubeadm 1.36 NormalizeKubernetesVersion: the images of CI builds are in another repository
  */
 export function normalizeVersion(text: string): string {

@@ -4,28 +4,20 @@ export interface TreeFile {
   readonly text: string;
 }
 
-/**
- * Input of the user: files on the local host named on the command line, and secrets typed on the terminal. Errors of files are AppError INPUT_* with the path,
- * exit code 2.
- */
+/** Local files named on the command line, and typed secrets. Errors of files are AppError INPUT_*, exit code 2. */
 export interface InputFiles {
-  /** The text of the file; `-` is standard input. Bytes that are not UTF-8 become U+FFFD, which readers reject. */
+  /** `-` is standard input. Bytes that are not UTF-8 become U+FFFD, which readers reject. */
   readText(path: string): Promise<string>;
   /**
-   * All files below a directory, in lexical order of their paths. A symbolic link instead of the directory is
-   * rejected, as kubeadm does.
-   * @param isDesired by path below the directory: other files are listed without being read, with an empty
-   * text
+   * All files below a directory in lexical order. A symbolic link as the directory is rejected, as kubeadm
+   * does.
+   * @param isDesired other files are listed without being read, with an empty text
    */
   readTree(directory: string, isDesired: (path: string) => boolean): Promise<readonly TreeFile[]>;
   exists(path: string): Promise<boolean>;
   /** Follows links. */
   isDirectory(path: string): Promise<boolean>;
-  /**
-   * Asks for a secret on the terminal, without showing the typed characters.
-   * @returns null without a terminal
-   * @throws AppError INTERRUPTED (exit code 130) after Ctrl-C
-   */
+  /** Does not show the typed characters; null without a terminal. @throws AppError INTERRUPTED (130) after Ctrl-C */
   askSecret(prompt: string): Promise<string | null>;
 }
 

@@ -21,9 +21,8 @@ export interface ProblemEntry {
 }
 
 /**
- * Reads the entries of the pages: rows of tables with code, cause and fix, and sections whose headings are codes, with
- * the list Symptom, Cause, Fix and a block of commands.
- * @returns in the order of the pages
+ * Rows of tables with code, cause and fix, and sections whose headings are codes, with the list Symptom,
+ * Cause, Fix and a block of commands.
  */
 export function readProblemEntries(pages: readonly ProblemPage[]): readonly ProblemEntry[] {
   return pages.flatMap(({ name, text }) =>
@@ -81,9 +80,8 @@ function plainText(markdown: string): string {
 }
 
 /**
- * The entry of a code as a user copies it from a message: in brackets, in any case, as `ERROR Port-10250` of a preflight
+ * The entry of a code as a user copies it: in brackets, in any case, as `ERROR Port-10250` of a preflight
  * check, or with the item of a check (`FileAvailable--etc-kubernetes-admin.conf`).
- * @returns null: no page has the code
  */
 export function findProblemEntry(code: string, entries: readonly ProblemEntry[]): ProblemEntry | null {
   const name = bareCode(code);

@@ -1,9 +1,6 @@
 import type { JsonObject } from './json.ts';
 
-/**
- * All progress reports and warnings of the program. `code` is stable and upper-case (`PHASE_STARTED`),
- * `message` is for people. Secrets never reach an event: secret values print as `[secret]`.
- */
+/** `code` is stable and upper-case (`PHASE_STARTED`), `message` is for people. Secrets print as `[secret]`. */
 export interface ReportEvent {
   readonly level: 'debug' | 'info' | 'warning' | 'error';
   readonly code: string;
@@ -15,10 +12,7 @@ export interface ReportEvent {
   readonly data?: JsonObject | undefined;
 }
 
-/**
- * Receives events: progress on a terminal, plain lines, JSON lines, or a list in a test. A reporter makes no
- * decisions.
- */
+/** Progress on a terminal, plain lines, JSON lines, or a list in a test. A reporter makes no decisions. */
 export interface Reporter {
   /** The reporter drops events above this verbosity; absent: it shows all. */
   readonly verbosity?: number | undefined;

@@ -9,20 +9,13 @@ export interface SemanticVersion {
 
 const FORM = /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([-.0-9A-Za-z]+))?(?:\+[-.0-9A-Za-z]+)?$/;
 
-/**
- * Parses a semantic version; a leading `v` is allowed.
- * @returns null when the text has another form
- * @see https://semver.org, version 2.0.0
- */
+/** A leading `v` is allowed; null: another form. @see https://semver.org, version 2.0.0 */
 export function parseSemanticVersion(text: string): SemanticVersion | null {
   const [, major, minor, patch, preRelease = ''] = FORM.exec(text.trim()) ?? [];
   return major === undefined ? null : { major: Number(major), minor: Number(minor), patch: Number(patch), preRelease };
 }
 
-/**
- * Orders versions by precedence: a pre-release is lower than its release.
- * @returns negative: `a` is lower; positive: `a` is higher; 0: equal
- */
+/** By precedence: a pre-release is lower than its release. Negative: `a` is lower. */
 export function compareSemanticVersions(a: SemanticVersion, b: SemanticVersion): number {
   return a.major - b.major || a.minor - b.minor || a.patch - b.patch || comparePreReleases(a.preRelease, b.preRelease);
 }

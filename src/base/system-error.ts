@@ -16,11 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'the local host does not have this address',
 };
 
-/**
- * The reason for a failed system call as a clause, e.g. `permission denied`.
- * @param error an error of Node.js, with its `code`; the message of any other error is returned unchanged
- * @returns without the path: the caller's message contains the path
- */
+/** A clause, e.g. `permission denied`, without the path. Errors without a `code` of Node.js keep their message. */
 export function systemErrorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';

@@ -14,10 +14,7 @@ export interface WaitContext {
 }
 
 export interface Wait<T, P> {
-  /**
-   * Checks once. An error ends the wait.
-   * @param elapsedMs returns the milliseconds since the wait began
-   */
+  /** Checks once. An error ends the wait. `elapsedMs` returns the milliseconds since it began. */
   readonly probe: (elapsedMs: () => number) => Promise<Probed<T, P>>;
   readonly timeoutMs: number;
   /** Milliseconds before the next probe. @param tries the number of probes so far */
@@ -35,9 +32,7 @@ export interface Wait<T, P> {
 const PROGRESS_MS = 10_000;
 
 /**
- * Probes until the result is available or the timeout expires: at least once, and a last time at the timeout.
- * Reports progress (WAITING) in between.
- * @returns the result of the probe, or of `timedOut`
+ * Probes at least once, and a last time at the timeout. Reports progress (WAITING) in between.
  * @throws errors of `probe`, `describe` and `timedOut`; the signal's reason
  */
 export async function waitUntil<T, P>(
@@ -66,11 +61,7 @@ export async function waitUntil<T, P>(
   }
 }
 
-/**
- * Probes often at first, so that a short wait ends quickly, and later less often, so that a long wait costs
- * little.
- * @returns for `pauseMs`: `quickMs` during the first `forMs`, then `slowMs`
- */
+/** For `pauseMs`: a short wait ends quickly, and a long wait costs little. */
 export function quickAtFirst(pauses: {
   readonly quickMs: number;
   readonly forMs: number;

@@ -7,10 +7,7 @@ import { duplicateTypedField, type FieldLocation, missingTypedHeader, wrongKind,
 
 /** Creates the problems of unknown fields of one document. */
 export interface UnknownFieldReporter {
-  /**
-   * @param parent the containing object type, and its path in the catalogue (`''` for the document)
-   * @param name the key as written
-   */
+  /** @param parent the containing type, with its path in the catalogue. @param name the key as written */
   report(place: FieldLocation, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
 }
 
@@ -28,15 +25,11 @@ interface TypedDecodeOptions {
 }
 
 export interface DecodedDocument {
-  /**
-   * Only the given fields, with normalised values (see `readScalar`): including the header, without nulls.
-   * Its objects have no prototype.
-   */
+  /** Only the given fields, with normalised values (`readScalar`), without nulls. Objects have no prototype. */
   readonly value: JsonObject;
   /**
-   * The position of each field in `value`: objects, lists and single values by path, such as
-   * `authentication.x509`, `registerWithTaints[0].key`, `evictionHard[memory.available]`. Positions are those
-   * of the key, for list items those of the item.
+   * By path, such as `authentication.x509`, `registerWithTaints[0].key`, `evictionHard[memory.available]`:
+   * the position of the key, for list items that of the item.
    */
   readonly fields: ReadonlyMap<string, Position>;
   /** Sorted by position. */
@@ -95,7 +88,7 @@ class Decoder {
     return this.#problems.sort((a, b) => a.offset - b.offset).map(({ problem }) => problem);
   }
 
-  /** Reports whether the document has the expected kind; a document with a missing header is checked further. */
+  /** A document with a missing header is checked further. */
   #checkHeader(root: SourceMap): boolean {
     let ours = true;
     const missing: HeaderMember[] = [];

@@ -5,11 +5,9 @@ import type { YamlValue } from './yaml-encode.ts';
 import type { YamlScalar } from './yaml-scalar.ts';
 
 /**
- * Converts a value into a document for decoders, equal to encoding the value as YAML and parsing the text.
- * Nodes have no positions (`isValue`). Their offsets follow the order in which `encodeYaml` prints them, so
- * that problems keep that order.
+ * Equal to encoding the value as YAML and parsing the text. Nodes have no positions (`isValue`); their
+ * offsets follow the order in which `encodeYaml` prints them, so that problems keep that order.
  * @param value JSON data; bigint for integers beyond 2^53
- * @param file the name of the document in messages
  */
 export function documentOfValue(value: YamlValue, file: string): SourceDocument {
   let count = 0;

@@ -1,15 +1,9 @@
 import type { Position, Problem } from '../base/errors.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 
-/**
- * Problems of kubeadm's configuration documents. Problems of a field have no position yet: the reader of the
- * document, or `placeFinding`, adds position and path.
- */
+/** Problems of a field have no position yet: the reader of the document, or `placeFinding`, adds position and path. */
 
-/**
- * A user-supplied value, quoted and truncated to a readable length. Texts that look like secrets are masked;
- * characters that are invisible, or that a terminal interprets, are escaped.
- */
+/** Quoted and truncated, with texts that look like secrets masked, and invisible characters escaped. */
 export function quoteValue(text: string): string {
   const shown = maskSecrets(text);
   const quoted = JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown);
@@ -32,7 +26,6 @@ export function noDocument(file: string, accepted: readonly string[]): Problem {
   return { ...error('CONFIG_EMPTY', 'the file contains no configuration for this command', hint), position: { file, line: 1, column: 1 } };
 }
 
-/** A document that is a list or a single value. */
 export function documentNotMapping(position: Position): Problem {
   return {
     ...error('CONFIG_WRONG_TYPE', 'a configuration document must be an object', 'Start the document with apiVersion and kind'),
@@ -40,23 +33,19 @@ export function documentNotMapping(position: Position): Problem {
   };
 }
 
-/** A document without apiVersion or kind. */
 export function missingHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
   const hint = `Add ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'the kind of the document, e.g. kind: InitConfiguration'}`;
   return { ...error('CONFIG_MISSING_HEADER', `the document has no ${member}`, hint), position, path: member };
 }
 
-/** apiVersion or kind is not a string. */
 export function wrongHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
   return { ...error('CONFIG_WRONG_TYPE', 'expected a string'), position, path: member };
 }
 
-/** An unknown or future version of a known group. */
 export function unknownVersion(apiVersion: string, position: Position, readable: readonly string[]): Problem {
   return { ...error('CONFIG_UNKNOWN_VERSION', `unknown version ${quoteValue(apiVersion)}`, `Use ${orList(readable)}`), position };
 }
 
-/** An unknown group and kind. */
 export function unknownKind(
   apiVersion: string,
   kind: string,
@@ -68,7 +57,6 @@ export function unknownKind(
   return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} in ${quoteValue(apiVersion)}`, hint), position };
 }
 
-/** A kind that does not exist in the given version. */
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
   const hint = 'Use apiVersion: kubeadm.k8s.io/v1beta4';
   return {
@@ -83,7 +71,6 @@ export function oldVersion(apiVersion: string, kubeadm: string, position: Positi
   return { ...error('CONFIG_OLD_VERSION', `${apiVersion} is no longer supported`, hint), position };
 }
 
-/** A deprecated version. */
 export function deprecatedVersion(apiVersion: string, position: Position): Problem {
   const hint = 'Convert the file with kubeletadm config migrate --old-config FILE';
   return {
@@ -92,25 +79,21 @@ export function deprecatedVersion(apiVersion: string, position: Position): Probl
   };
 }
 
-/** A kind that occurs twice in a file. */
 export function duplicateKind(kind: string, position: Position, firstLine: number): Problem {
   const hint = 'Remove one of the two documents';
   return { ...error('CONFIG_DUPLICATE_KIND', `duplicate ${kind}, first on line ${firstLine}`, hint), position };
 }
 
-/** A document that the command does not use. */
 export function ignoredDocument(kind: string, position: Position, accepted: readonly string[]): Problem {
   return { ...warning('CONFIG_IGNORED_DOCUMENT', `${kind} is ignored: this command reads ${andList(accepted)}`), position };
 }
 
 // ---- structure
 
-/** A field that the type does not have. */
 export function unknownField(hint: string | undefined): Problem {
   return error('CONFIG_UNKNOWN_FIELD', 'unknown field', hint);
 }
 
-/** A duplicate field of an object. */
 export function duplicateField(firstLine: number): Problem {
   return error('CONFIG_DUPLICATE_FIELD', `duplicate field, first on line ${firstLine}`, 'Remove one of the two fields');
 }
@@ -125,17 +108,14 @@ export function nullItem(): Problem {
   return error('CONFIG_NULL_ITEM', 'the list item is empty', 'Remove the item, or add a value after the dash');
 }
 
-/** A required field is missing. */
 export function missingField(values?: readonly string[]): Problem {
   return error('CONFIG_MISSING_VALUE', 'required field is missing', values && `Use ${orList(values)}`);
 }
 
-/** An integer out of the range of its type. */
 export function numberOutOfRange(text: string): Problem {
   return error('CONFIG_OUT_OF_RANGE', `${quoteValue(text)} does not fit a 32-bit integer`);
 }
 
-/** A value that is not in the list of allowed values. */
 export function invalidEnum(text: string, values: readonly string[], likely: string | null): Problem {
   const message = `${quoteValue(text)} is not one of ${andList(values)}`;
   return error('CONFIG_INVALID_VALUE', message, likely === null ? undefined : `Did you mean ${likely}?`);
@@ -143,7 +123,6 @@ export function invalidEnum(text: string, values: readonly string[], likely: str
 
 // ---- values
 
-/** A node name that Kubernetes rejects. */
 export function invalidNodeName(name: string): Problem {
   const hint = 'A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit';
   return error('CONFIG_INVALID_NAME', `${quoteValue(name)} is not a valid node name`, hint);
@@ -161,7 +140,6 @@ export function invalidSocket(socket: string, corrected: string | null): Problem
   return error('CONFIG_INVALID_SOCKET', `${quoteValue(socket)} is not the URL of a unix socket`, hint);
 }
 
-/** A socket given as a plain path. */
 export function socketWithoutScheme(socket: string): Problem {
   return warning('CONFIG_SOCKET_WITHOUT_SCHEME', `${quoteValue(socket)} has no scheme: using unix://${socket}`, `Use unix://${socket}`);
 }
@@ -173,7 +151,6 @@ export function deadSocket(socket: string, reason: string): Problem {
   return warning('CONFIG_DEAD_SOCKET', `${quoteValue(socket)} is not the socket of a container runtime: ${reason}`, hint);
 }
 
-/** An invalid flag name. */
 export function invalidArgument(name: string): Problem {
   const dashes = name.startsWith('-');
   const message = `${quoteValue(name)} is not a valid flag name`;
@@ -184,19 +161,16 @@ export function invalidArgument(name: string): Problem {
   );
 }
 
-/** A part of a taint that the API server rejects. */
 export function invalidTaint(what: 'key' | 'value', text: string): Problem {
   const form = 'at most 63 letters, digits, dashes, underscores and dots, and begins and ends with a letter or digit';
   const hint = what === 'key' ? `A key has ${form}; a DNS name and a slash may precede it` : `A value is empty or has ${form}`;
   return error('CONFIG_INVALID_TAINT', `${quoteValue(text)} is not a valid taint ${what}`, hint);
 }
 
-/** Two taints with the same key and effect. */
 export function duplicateTaint(key: string, effect: string): Problem {
   return error('CONFIG_INVALID_TAINT', `duplicate taint ${quoteValue(`${key}:${effect}`)}`, 'Remove one of the two taints');
 }
 
-/** 'all' together with single checks. */
 export function ignoreAllNotAlone(): Problem {
   return error('CONFIG_CONFLICT', "'all' cannot be combined with other checks", "Use 'all' alone, or list the checks without it");
 }
@@ -222,7 +196,6 @@ export function notAbsolute(path: string, ending?: string): Problem {
   return error('CONFIG_INVALID_PATH', `${quoteValue(path)} ${message}`, 'Use a path that begins with a slash');
 }
 
-/** An invalid IP address. */
 export function invalidAddress(text: string): Problem {
   const hint = /(?:^|\.)0[0-9]/.test(text)
     ? 'Remove the leading zeros from the numbers of the address'
@@ -236,7 +209,6 @@ export function addressNotReachable(text: string): Problem {
   return error('CONFIG_INVALID_ADDRESS', message, "Use an address of one of the host's interfaces");
 }
 
-/** A port outside 1 to 65535. */
 export function invalidPort(port: number | string): Problem {
   return error(
     'CONFIG_OUT_OF_RANGE',
@@ -245,7 +217,6 @@ export function invalidPort(port: number | string): Problem {
   );
 }
 
-/** Not `host` or `host:port`. */
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
   const lacksPort = needsPort && /^[\w.-]+$/.test(text);
   const message = `${quoteValue(text)} ${lacksPort ? 'has no port' : `is not of the form ${needsPort ? 'ADDRESS:PORT' : 'HOST or HOST:PORT'}`}`;
@@ -257,18 +228,15 @@ export function invalidEndpoint(text: string, needsPort: boolean): Problem {
   return error('CONFIG_INVALID_ENDPOINT', message, hint);
 }
 
-/** An invalid URL of an etcd endpoint. */
 export function invalidEtcdUrl(text: string, needsHttps: boolean): Problem {
   const scheme = needsHttps ? 'https' : 'http or https';
   return error('CONFIG_INVALID_URL', `${quoteValue(text)} is not a valid ${scheme} URL`, 'Use a URL such as https://10.0.0.20:2379');
 }
 
-/** A discovery file that is neither a path nor an https URL. */
 export function discoveryFileNotHttps(): Problem {
   return error('CONFIG_INVALID_URL', 'must be a path or an https URL');
 }
 
-/** An invalid image repository. */
 export function invalidImageRepository(text: string): Problem {
   const hint = /^https?:\/\//.test(text)
     ? 'Remove the scheme'
@@ -276,25 +244,21 @@ export function invalidImageRepository(text: string): Problem {
   return error('CONFIG_INVALID_IMAGE_REPOSITORY', `${quoteValue(text)} is not a valid image repository`, hint);
 }
 
-/** An invalid subject alternative name. */
 export function invalidSan(text: string): Problem {
   const hint = 'Use an IP address, a lower-case DNS name, or a wildcard such as *.example.com';
   return error('CONFIG_INVALID_SAN', `${quoteValue(text)} is neither an IP address nor a DNS name`, hint);
 }
 
-/** Neither a release nor a label. */
 export function invalidVersion(text: string): Problem {
   const hint = 'Use a version such as v1.36.2, or a label such as stable-1.36';
   return error('CONFIG_INVALID_VERSION', `${quoteValue(text)} is not a valid Kubernetes version`, hint);
 }
 
-/** An invalid DNS domain. */
 export function invalidDomain(text: string): Problem {
   const hint = 'A domain has lower-case letters, digits, dashes and dots, such as cluster.local';
   return error('CONFIG_INVALID_NAME', `${quoteValue(text)} is not a valid DNS domain`, hint);
 }
 
-/** Neither a CIDR nor two comma-separated CIDRs. */
 export function invalidCidr(text: string): Problem {
   const message = `${quoteValue(text)} is not a CIDR or two comma-separated CIDRs`;
   return error('CONFIG_INVALID_CIDR', message, 'Use an address and a prefix length, such as 10.244.0.0/16');
@@ -305,13 +269,11 @@ export function unusableSubnet(text: string, why: string, hint?: string): Proble
   return error('CONFIG_INVALID_SUBNET', `${quoteValue(text)} ${why}`, hint);
 }
 
-/** Overlapping pod and service subnets. */
 export function subnetsOverlap(pods: string, services: string): Problem {
   const message = `the pod subnet (${pods}) and the service subnet (${services}) overlap`;
   return warning('CONFIG_SUBNETS_OVERLAP', message, 'Use subnets that do not overlap');
 }
 
-/** An unknown feature gate of kubeadm. */
 export function unknownFeatureGate(name: string, known: readonly string[], likely: string | null): Problem {
   const hint =
     likely === null
@@ -320,51 +282,40 @@ export function unknownFeatureGate(name: string, known: readonly string[], likel
   return error('CONFIG_UNKNOWN_FEATURE_GATE', `kubeadm has no feature gate ${quoteValue(name)}`, hint);
 }
 
-/** A deprecated feature gate. */
 export function deprecatedFeatureGate(name: string, hint: string): Problem {
   return warning('CONFIG_DEPRECATED_FEATURE_GATE', `the feature gate ${name} is deprecated`, hint);
 }
 
-/** Two mutually exclusive fields. */
 export function mutuallyExclusive(a: string, b: string): Problem {
   return error('CONFIG_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Remove one of the two');
 }
 
-/** A field that another setting requires. */
 export function requiredWith(what: string, reason: string, hint?: string): Problem {
   return error('CONFIG_MISSING_VALUE', `${what} is required ${reason}`, hint);
 }
 
-/** A negative duration. */
 export function negativeDuration(text: string, hint?: string): Problem {
   return error('CONFIG_OUT_OF_RANGE', `${quoteValue(text)} is negative`, hint);
 }
 
-/** A certificate validity longer than kubeadm's default. */
 export function longValidity(text: string, recommended: string): Problem {
   return warning('CONFIG_LONG_VALIDITY', `${text} exceeds the recommended ${recommended}`);
 }
 
-/** A certificate validity longer than that of the CA. */
 export function outlivesCa(text: string, caValidity: string): Problem {
   return warning('CONFIG_LONG_VALIDITY', `${text} exceeds caCertificateValidityPeriod (${caValidity})`);
 }
 
-/** An unknown usage of bootstrap tokens. */
 export function unknownTokenUsage(text: string, known: readonly string[]): Problem {
   return error('CONFIG_INVALID_VALUE', `${quoteValue(text)} is not a valid token usage`, `Use ${orList(known)}`);
 }
 
-/** An invalid group of bootstrap tokens. */
 export function invalidTokenGroup(text: string): Problem {
   const hint = 'A group is system:bootstrappers: followed by lower-case letters, digits, colons and dashes';
   return error('CONFIG_INVALID_VALUE', `${quoteValue(text)} is not a valid group of bootstrap tokens`, hint);
 }
 
-/**
- * A token without the usage `authentication`. A token always has groups, by default those of kubeadm, and
- * kubeadm 1.36 rejects groups without this usage.
- */
+/** A token always has groups, by default those of kubeadm; kubeadm 1.36 rejects groups without this usage. */
 export function tokenWithoutAuthentication(): Problem {
   return error(
     'CONFIG_CONFLICT',
@@ -373,20 +324,17 @@ export function tokenWithoutAuthentication(): Problem {
   );
 }
 
-/** An invalid CA pin. */
 export function invalidPin(text: string): Problem {
   const hint = 'A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeletadm token create --print-join-command';
   return error('CONFIG_INVALID_PIN', `${quoteValue(text)} is not a valid CA certificate pin`, hint);
 }
 
-/** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
   const hint =
     'On a control plane, run kubeletadm token create --print-join-command, which prints the complete join command. Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
   return error('CONFIG_MISSING_VALUE', 'no discovery method configured', hint);
 }
 
-/** Token discovery without a CA pin. */
 export function pinMissing(): Problem {
   const hint =
     'On a control plane, run kubeletadm token create --print-join-command, and pass the printed --discovery-token-ca-cert-hash. Or pass the CA certificate with --ca-cert. To accept any CA (insecure), pass --discovery-token-unsafe-skip-ca-verification';
@@ -400,7 +348,6 @@ export function invalidFlag(text: string | null, expected: string, code = 'CONFI
   return error(code, text === null ? `the value is not ${expected}` : `${quoteValue(text)} is not ${expected}`);
 }
 
-/** A flag that has no effect without another one. */
 export function flagNeeds(other: string): Problem {
   return error('CONFIG_FLAG_NEEDS', `has no effect without ${other}`, `Add ${other}, or omit this flag`);
 }

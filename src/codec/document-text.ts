@@ -1,9 +1,8 @@
 import { parseAllDocuments } from 'yaml';
 
 /**
- * Splits a YAML file into the texts of its documents, with comments but without markers (`---`, `...`).
+ * The texts of the documents by `SourceDocument.index`, with comments but without markers (`---`, `...`).
  * @param text a file that `parseSource` accepts
- * @returns one text for each document, by `SourceDocument.index`; empty documents are empty
  */
 export function documentTexts(text: string): readonly string[] {
   const documents = parseAllDocuments(text, {

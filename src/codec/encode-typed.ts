@@ -6,15 +6,12 @@ import { wrongScalar } from './typed-problems.ts';
 import { encodeYaml } from './yaml-encode.ts';
 
 /**
- * Encodes an object as Go's json.Marshal encodes the struct of a type.
- *
- * Zero durations are encoded as `0s`, structs without content as `{}`, fields without `omitempty` always;
- * empty strings, lists and maps, zeros and false are dropped unless Go uses a pointer. Durations, quantities
- * and timestamps are normalised. Unknown fields are dropped, as by the Go struct. An integer beyond ±(2^53 -
- * 1) is its decimal text, as in decoded values; `encodeYaml` prints it as a number.
+ * Encodes an object as Go's json.Marshal encodes the struct of a type: zero durations as `0s`, structs
+ * without content as `{}`, fields without `omitempty` always. Empty strings, lists and maps, zeros and false
+ * are dropped unless Go uses a pointer, and so are unknown fields. Durations, quantities and timestamps are
+ * normalised. An integer beyond ±(2^53 - 1) is its decimal text; `encodeYaml` prints it as a number.
  * @returns keys in code unit order; objects have no prototype
- * @throws AppError CONFIG_WRONG_TYPE and similar codes, exit code 2, when a value does not have its field's
- *   type
+ * @throws AppError CONFIG_WRONG_TYPE and similar codes, exit code 2
  */
 export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
   const context: Context = { problems: [] };

@@ -1,9 +1,6 @@
 import * as z from 'zod';
 
-/**
- * The fields of a document according to its schema, for decoding and for suggestions of similar names. `map`
- * has names that the user chooses (feature gates, arguments of v1beta3).
- */
+/** The fields according to a schema. `map` has names that the user chooses (feature gates, arguments of v1beta3). */
 export type FieldTree =
   | { readonly kind: 'struct'; readonly fields: ReadonlyMap<string, FieldTree> }
   | { readonly kind: 'list'; readonly item: FieldTree }

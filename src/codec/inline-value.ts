@@ -1,9 +1,6 @@
 import { isJsonObject, type Json } from '../base/json.ts';
 
-/**
- * Formats a value in one line in YAML flow style: `50`, `[10.96.0.10]`, `{memory.available: 100Mi}`, `""` for
- * an empty string. Control characters are escaped.
- */
+/** YAML flow style: `50`, `[10.96.0.10]`, `{memory.available: 100Mi}`, `""`. Control characters are escaped. */
 export function inlineValue(value: Json | undefined): string {
   if (value === undefined) return 'unset';
   if (Array.isArray(value)) return `[${value.map((item: Json) => inlineValue(item)).join(', ')}]`;

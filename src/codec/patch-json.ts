@@ -3,12 +3,9 @@ import { patchInvalid, patchNotApplicable, patchTestFailed } from './patch-probl
 import { cloneJson, describeType, isMutableObject, type Mutable, type MutableObject } from './patch-tree.ts';
 
 /**
- * Applies a JSON patch (RFC 6902), modifying `target` in place where possible.
- *
- * Behaves as evanphx/json-patch v4, which kubeadm and the API server use, also where that is more lenient
- * than the RFC: `replace` of a missing key adds it, indices may be negative (counted from the end), a missing
- * `value` is null, `copy` of a missing key yields null.
- * @param patch a list of operations; null is an empty list
+ * Applies a JSON patch (RFC 6902), modifying `target`, as evanphx/json-patch v4, which kubeadm and the API
+ * server use, also where that is more lenient than the RFC: `replace` of a missing key adds it, indices may
+ * be negative (counted from the end), a missing `value` is null, `copy` of a missing key yields null.
  * @throws AppError PATCH_INVALID, PATCH_NOT_APPLICABLE, PATCH_TEST_FAILED with the number of the operation
  *   (from 1)
  */

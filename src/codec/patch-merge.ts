@@ -3,9 +3,8 @@ import { patchInvalid } from './patch-problems.ts';
 import { describeType, isMutableObject, type Mutable, type MutableObject, withoutNulls } from './patch-tree.ts';
 
 /**
- * Applies a JSON merge patch (RFC 7386), modifying `target` in place: null removes, objects are merged, other
- * values are replaced. As in evanphx/json-patch v4, nulls are also dropped from new objects.
- * @throws AppError PATCH_INVALID when the patch is not an object
+ * Applies a JSON merge patch (RFC 7386), modifying `target`. As in evanphx/json-patch v4, nulls are also
+ * dropped from new objects. @throws AppError PATCH_INVALID
  */
 export function applyMergePatch(target: Mutable, patch: Mutable): Mutable {
   if (!isMutableObject(patch)) throw patchInvalid(`a merge patch must be an object, not ${describeType(patch)}`);
@@ -24,13 +23,7 @@ function mergeInto(target: MutableObject, patch: MutableObject): void {
   }
 }
 
-/**
- * Applies the changes between two values to a third one, which contains the first plus unknown fields:
- * unknown fields are kept.
- * @param base the existing object
- * @param before the decoded part of the existing object
- * @param after the desired state of the decoded part
- */
+/** Applies the changes of the decoded part of an object (`before`, `after`) to the object; unknown fields are kept. */
 export function overlayChanges(base: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
   const result = new Map<string, Json>(Object.entries(base));
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {

@@ -1,7 +1,4 @@
-/**
- * The rules of a type for strategic merge patches: the lists to merge, and their keys. Other fields have the
- * default rules: objects are merged, lists are replaced.
- */
+/** The lists to merge and their keys. By default objects are merged, lists are replaced. */
 export interface PatchSchema {
   readonly fields: ReadonlyMap<string, PatchField>;
 }

@@ -8,10 +8,9 @@ const DELETE_FROM = '$deleteFromPrimitiveList';
 const SET_ORDER = '$setElementOrder';
 
 /**
- * Applies a strategic merge patch, modifying both values in place. Supports the directives `$patch:
- * replace|delete`, `$retainKeys`, `$deleteFromPrimitiveList/<list>` and `$setElementOrder/<list>`.
- * @param patch an object; null changes nothing
- * @throws AppError PATCH_INVALID, PATCH_NOT_APPLICABLE
+ * Modifies both values. Directives: `$patch: replace|delete`, `$retainKeys`,
+ * `$deleteFromPrimitiveList/<list>` and `$setElementOrder/<list>`. A patch of null changes nothing. @throws
+ * AppError PATCH_INVALID, PATCH_NOT_APPLICABLE
  * @see k8s.io/apimachinery pkg/util/strategicpatch (1.36)
  */
 export function applyStrategicPatch(target: Mutable, patch: Mutable, schema: PatchSchema): Mutable {
@@ -129,9 +128,8 @@ function mergeList(current: Mutable[], patch: Mutable[], options: ListMerge): Mu
 }
 
 /**
- * Applies `$patch` in items: `delete` removes the item with that key, `replace` clears the list first.
- * `current` is compacted in place and keeps its length, because the Go implementation derives the final order
- * from the remaining content of the array.
+ * `delete` removes the item with that key, `replace` clears the list first. `current` is compacted in place
+ * and keeps its length: Go derives the final order from the remaining content of the array.
  */
 function applyItemDirectives(
   current: MutableObject[],
@@ -189,7 +187,7 @@ function keyValue(item: MutableObject, { mergeKey, path }: ListMerge): Mutable {
   return value;
 }
 
-/** `$setElementOrder/<list>`: the order of the whole list; items that it does not name keep their relative order. */
+/** `$setElementOrder/<list>`: items that it does not name keep their relative order. */
 function mergeOrdered(target: MutableObject, patch: MutableObject, directive: string, context: Context): void {
   const order = patch[directive];
   delete patch[directive];
@@ -303,7 +301,7 @@ function itemType(item: Mutable): string {
   return typeof item;
 }
 
-/** Drops repeated scalars as the Go implementation does, which moves the last item to the index of the repeated one. */
+/** As in Go, the last item moves to the index of the repeated one. */
 function withoutRepeats(items: Mutable[]): Mutable[] {
   for (let i = 0; i < items.length; i++) {
     for (let j = i + 1; j < items.length; j++) {

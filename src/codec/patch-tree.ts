@@ -1,9 +1,6 @@
 import type { Json } from '../base/json.ts';
 
-/**
- * JSON that a patch may modify in place: always a private copy. Objects have no prototype, so that no key has
- * a special meaning.
- */
+/** A private copy that a patch may modify. Objects have no prototype, so that no key has a special meaning. */
 export type Mutable = null | boolean | number | string | Mutable[] | MutableObject;
 export interface MutableObject {
   [key: string]: Mutable;

@@ -33,11 +33,7 @@ export interface IssueParams {
 
 /** Properties of a document type in addition to its schema. */
 export interface DocumentGrammar {
-  /**
-   * Suggests the intended field for an unknown one.
-   * @param parents names of the parent fields, without list indices
-   * @returns a sentence for `hint`
-   */
+  /** A sentence for `hint` about an unknown field. `parents` are names without list indices. */
   readonly suggest: (parents: readonly string[], name: string) => string | undefined;
   /** The hint for arguments written as an object where the schema has a list. */
   readonly argumentHint?: (firstName: string) => string;
@@ -51,10 +47,9 @@ interface ReadDocument<T> {
 }
 
 /**
- * Decodes a document by its schema, as strictly as `kubeadm config validate`: unknown, duplicate and wrongly
- * capitalised fields and wrong types are errors. Null is treated as absent, and so is an empty string for a
- * plain Go string.
- * @param document its root must be an object
+ * Decodes a document, whose root is an object, as strictly as `kubeadm config validate`: unknown, duplicate
+ * and wrongly capitalised fields and wrong types are errors. Null is treated as absent, and so is an empty
+ * string for a plain Go string.
  */
 export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, grammar: DocumentGrammar): ReadDocument<T> {
   const tree = fieldTreeOf(schema);
@@ -249,10 +244,7 @@ function isNull(node: SourceNode): boolean {
   return node.kind === 'scalar' && node.scalar.type === 'null';
 }
 
-/**
- * Parses; when that fails, removes the invalid fields and parses again, so that the remaining fields are
- * validated too.
- */
+/** Invalid fields are removed and the rest is parsed again, so that the remaining fields are validated too. */
 function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: T; readonly issues: readonly Issue[] } {
   const all: Issue[] = [];
   for (;;) {
@@ -272,8 +264,7 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
 
 /**
  * Replaces an invalid member of a list item by a value that no other item has, so that the rest of the item
- * is validated and the replacement creates no duplicate items.
- * @returns false when the path has another form, or all values are used
+ * is validated. False: the path has another form, or all values are used.
  */
 function substitute(json: unknown, path: readonly PathSegment[], values: readonly unknown[]): boolean {
   const [index, field] = path.slice(-2);
@@ -374,7 +365,6 @@ function argumentHint(found: SourceNode, grammar: DocumentGrammar): string | und
   return first && grammar.argumentHint?.(first.key);
 }
 
-/** A description of a value. */
 function describeNode(node: SourceNode, secret: boolean): string {
   if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'an object';
   const { scalar } = node;

@@ -6,10 +6,7 @@ import { normaliseRfc3339 } from '../base/text/rfc3339.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import type { ScalarNode } from './type-node.ts';
 
-/**
- * A scalar as the JSON input of the kubelet: numbers as text, because their format decides (`50` is an int32,
- * `50.5` is not).
- */
+/** The JSON input of the kubelet: numbers as text, because their format decides (`50` is an int32, `50.5` is not). */
 export type ScalarToken =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -26,11 +23,9 @@ export interface ScalarFault {
 type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
 
 /**
- * Decodes a scalar of a given type with the rules of the kubelet's JSON decoder.
- *
- * Values are normalised: durations and quantities as Go prints them, timestamps in UTC, integers as numbers.
- * An integer beyond ±(2^53 - 1) is returned as decimal text, because a JavaScript number cannot represent it
- * exactly; the encoder recognises it by the type.
+ * Decodes a scalar with the rules of the kubelet's JSON decoder. Durations and quantities are normalised as
+ * Go prints them, timestamps in UTC. An integer beyond ±(2^53 - 1) is decimal text, because a JavaScript
+ * number cannot represent it exactly; the encoder recognises it by the type.
  * @param token the caller handles null, except for durations, which reject it
  */
 export function readScalar(type: ScalarNode, token: ScalarToken): ScalarResult {

@@ -80,11 +80,9 @@ export const CONFIG_LIMITS: SourceLimits = {
 const MAX_DEPTH = 200;
 
 /**
- * Parses YAML or JSON text as Kubernetes components do, with positions. Time and memory are bounded: size,
- * depth and the number of nodes after alias expansion are limited.
- * @param text the file's text; a byte order mark and CRLF are accepted
+ * Parses YAML or JSON text as Kubernetes components do, with positions. Size, depth and the number of nodes
+ * after alias expansion are limited. A byte order mark and CRLF are accepted.
  * @param file the name used in positions (`-` for standard input)
- * @param limits default: those of one configuration document
  * @returns the documents; if `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE,
  *   CONFIG_NOT_TEXT, CONFIG_SYNTAX
  */
@@ -111,10 +109,7 @@ export function parseSource(text: string, file: string, limits: SourceLimits = C
 const MAX_DIRECTIVES = 100;
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
-/**
- * Characters that are invalid in YAML (YAML 1.1, 5.1 Character Set), and the replacement character of bytes
- * that are not UTF-8.
- */
+/** Invalid in YAML (YAML 1.1, 5.1 Character Set), and the replacement character of bytes that are not UTF-8. */
 const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
 
 function whyNotText(char: string): string {
@@ -183,8 +178,8 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
 }
 
 /**
- * The first line without content that begins with a tab, outside of quotes and flow collections: the parser
- * of Kubernetes rejects it, the yaml library treats it as an empty line.
+ * A line without content that begins with a tab, outside of quotes and flow collections: the parser of
+ * Kubernetes rejects it, the yaml library treats it as an empty line.
  */
 function misplacedTab(text: string, documents: readonly Document[]): number | null {
   if (!text.includes('\t')) return null;
@@ -199,10 +194,7 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
   return null;
 }
 
-/**
- * Ranges in which a line may begin with a tab: start and end of quoted scalars and flow collections, sorted
- * by start.
- */
+/** Ranges in which a line may begin with a tab: quoted scalars and flow collections, sorted by start. */
 function tabIndentRanges(documents: readonly Document[]): readonly (readonly [number, number])[] {
   const tabIndents: [number, number][] = [];
   const add = (node: Node): void => {
@@ -221,7 +213,7 @@ function tabProblem(position: Position): Problem {
   return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line must not begin with a tab', hint: 'Use spaces', position };
 }
 
-/** A cheap check before the recursive parser runs: brackets of flow collections and nested dashes of block ones. */
+/** Before the recursive parser runs: brackets of flow collections and nested dashes of block ones. */
 function nestingTooDeep(text: string): boolean {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
@@ -233,10 +225,7 @@ function nestingTooDeep(text: string): boolean {
   return TOO_MANY_DASHES.test(text);
 }
 
-/**
- * Each dash takes exactly one space: two parts of the pattern that match the same space would cause
- * exponential backtracking.
- */
+/** Each dash takes exactly one space: two parts that match the same space would cause exponential backtracking. */
 const TOO_MANY_DASHES = new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm');
 
 function isEmpty(node: unknown): boolean {
@@ -282,10 +271,7 @@ class TreeReader {
     return this.read(target, depth + 1);
   }
 
-  /**
-   * The value of an alias: the last preceding node with its anchor. All aliases are resolved together,
-   * because a document may contain many.
-   */
+  /** The last preceding node with the anchor. All aliases are resolved together: a document may contain many. */
   #target(alias: Alias): Node | undefined {
     if (this.#targets === null) {
       const [targets, anchors] = [new Map<Alias, Node>(), new Map<string, Node>()];
@@ -408,12 +394,12 @@ function offsetOf(node: Node | null | undefined): number {
   return node?.range?.[0] ?? 0;
 }
 
-/** The value of a source node as JSON; the last of duplicate keys is effective. Integers beyond 2^53 lose precision. */
+/** The last of duplicate keys is effective. Integers beyond 2^53 lose precision. */
 export function sourceToJson(node: SourceNode): Json {
   return toJson(node, Number);
 }
 
-/** As sourceToJson, but integers beyond ±(2^53 - 1) are decimal text, as in a decoded KubeletConfiguration. */
+/** With integers beyond ±(2^53 - 1) as decimal text, as in a decoded KubeletConfiguration. */
 export function sourceToExactJson(node: SourceNode): Json {
   return toJson(node, (integer) => (Number.isSafeInteger(Number(integer)) ? Number(integer) : String(integer)));
 }

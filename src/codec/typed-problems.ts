@@ -1,8 +1,6 @@
 import type { Position, Problem } from '../base/errors.ts';
 import type { ScalarFault } from './scalar.ts';
 
-/** Problems of typed documents, such as KubeletConfiguration. */
-
 /** The location of a problem: position in the file and path of the field. */
 export interface FieldLocation {
   readonly path: string;
@@ -20,15 +18,11 @@ export function missingTypedHeader(member: 'apiVersion' | 'kind', expected: stri
   };
 }
 
-/** The document has another kind or version. */
 export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected: string, position: Position): Problem {
   return { code: 'CONFIG_WRONG_KIND', message: `is ${JSON.stringify(found)}, expected ${expected}`, path: member, position };
 }
 
-/**
- * A field that this kubelet version does not have. With `lenient` it is a warning, because the kubelet
- * ignores the field.
- */
+/** With `lenient` a warning: a kubelet of this version ignores the field. */
 export function unknownTypedField(place: FieldLocation, lenient: boolean, hint?: string): Problem {
   return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', hint, ...severity(lenient), ...place };
 }
@@ -61,7 +55,6 @@ const CODES = {
   'invalid-timestamp': 'CONFIG_INVALID_TIMESTAMP',
 } as const satisfies { readonly [K in ScalarFault['kind']]: string };
 
-/** A single value that is invalid for its field. */
 export function wrongScalar(place: Omit<FieldLocation, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
   return { code: CODES[fault.kind], message: fault.message, hint: fault.hint, ...place };
 }

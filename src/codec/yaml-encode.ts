@@ -26,8 +26,8 @@ export function encodeYaml(given: YamlValue, type?: TypeNode): string {
 }
 
 /**
- * Converts integers beyond ±(2^53 - 1), which JSON values hold as decimal text, to numbers where the field's type
- * is an integer. Everything else is unchanged, also fields that the type does not have.
+ * Converts integers beyond ±(2^53 - 1), which JSON values hold as decimal text, where the field's type is an
+ * integer.
  */
 export function withBigIntegers(value: YamlValue, type: TypeNode | undefined): YamlValue {
   if (typeof value === 'string')
@@ -121,7 +121,7 @@ function inline(value: YamlValue, place: Place): string {
   return String(value);
 }
 
-/** 64-bit integers in full, other numbers as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06 on. */
+/** 64-bit integers in full, others as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06 on. */
 function encodeNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? '.nan' : value > 0 ? '.inf' : '-.inf';
   const text = String(value === 0 ? 0 : value);
@@ -134,7 +134,7 @@ function encodeNumber(value: number): string {
 
 const UNPRINTABLE = /[^\n\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
-/** Text that has a special meaning without quotes: a leading indicator, a colon at the end of a word, a comment. */
+/** Special without quotes: a leading indicator, a colon at the end of a word, a comment. */
 const INDICATOR = /^(?:[#,[\]{}&*!|>'"%@`]|[?:-](?: |$)|---|\.\.\.)|:(?: |$)| #/;
 const EDGE_SPACE = /^ | $/;
 
@@ -159,7 +159,7 @@ function literal(text: string, indent: number): string {
 
 const BEST_WIDTH = 80;
 
-/** Breaks a line at single spaces beyond column 80, as the Go emitter does: the line break replaces the space. */
+/** Breaks a line at single spaces beyond column 80, as Go does: the line break replaces the space. */
 function fold(text: string, { indent, column }: Place): string {
   if (column + text.length <= BEST_WIDTH || !text.includes(' ')) return text;
   const margin = `\n${' '.repeat(indent)}`;

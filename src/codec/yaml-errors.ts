@@ -33,11 +33,7 @@ interface YamlError {
   readonly offset: number;
 }
 
-/**
- * Words an error of the yaml library for users.
- * @param text the file, to find the bracket that is not closed
- * @returns the message as a clause, and the position that it describes
- */
+/** Words an error of the yaml library for users, with the position that the message describes. */
 export function explainYamlError(text: string, { message, offset }: YamlError): YamlError {
   const first = (message.split('\n')[0] ?? message).replace(/[.:]$/, '');
   for (const [pattern, wording] of WORDINGS) {

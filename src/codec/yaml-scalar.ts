@@ -1,4 +1,4 @@
-/** A scalar with the type that Kubernetes assigns. Integers beyond 2^53 are bigint, so that range checks are exact. */
+/** Integers beyond 2^53 are bigint, so that range checks are exact. */
 export type YamlScalar =
   | { readonly type: 'null'; readonly value: null }
   | { readonly type: 'bool'; readonly value: boolean }
@@ -30,9 +30,8 @@ const TIMESTAMP =
   /^\d{4}-(?:1[0-2]|0?[1-9])-(?:3[01]|[12]\d|0?[1-9])(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)| \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?)?$/;
 
 /**
- * Assigns an unquoted scalar the type that Kubernetes components assign: YAML 1.1 words for booleans and
- * null, integers in Go's notations (`0x32`, `062`, `0o62`, `0b1`, `1_000`), no base 60.
- * @param text the scalar as written, without quotes
+ * The type that Kubernetes components assign to an unquoted scalar: YAML 1.1 words for booleans and null,
+ * integers in Go's notations (`0x32`, `062`, `0o62`, `0b1`, `1_000`), no base 60.
  * @see go.yaml.in/yaml/v2 resolve.go, which sigs.k8s.io/yaml and therefore kubelet and kubeadm use
  */
 export function resolvePlainScalar(text: string): YamlScalar {
@@ -62,7 +61,7 @@ const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[
 /** Go's YAML parser also accepts a sign after the prefix. */
 const SIGNED_BINARY = /^0b([-+])([01]+)$/;
 
-/** Go's strconv.ParseInt/ParseUint with base 0; null when the text is not an integer or does not fit into 64 bits. */
+/** Go's strconv.ParseInt/ParseUint with base 0; null: not an integer, or beyond 64 bits. */
 function parseGoInteger(text: string): number | bigint | null {
   const match = INTEGER.exec(text);
   if (!match) return null;

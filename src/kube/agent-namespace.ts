@@ -5,18 +5,15 @@ import { KUBE_PUBLIC, KUBE_SYSTEM } from './well-known.ts';
 export const AGENT_NAMESPACE = 'kubeletadm-system';
 
 /**
- * On a Node: the namespace whose ConfigMaps its agent may read. `dynamic enable` writes it; a node can change
- * it, so it may only cause a rejection.
+ * On a Node: the namespace whose ConfigMaps its agent may read. A node can change it, so it may only cause a
+ * rejection.
  */
 export const NAMESPACE_ANNOTATION = 'kubeletadm.dev/config-namespace';
 
 /** Namespaces that hold data of other components. */
 const SHARED_NAMESPACES: readonly string[] = [KUBE_SYSTEM, KUBE_PUBLIC, 'kube-node-lease', 'default'];
 
-/**
- * Validates the namespace of an agent: the agent may read every ConfigMap in it.
- * @returns null for a valid namespace
- */
+/** The agent may read every ConfigMap in its namespace. @returns null for a valid namespace */
 export function agentNamespaceProblem(namespace: string): Problem | null {
   if (!SHARED_NAMESPACES.includes(namespace)) return null;
   return {

@@ -20,10 +20,7 @@ const SERVICE = z.object({
   status: z.object({ loadBalancer: z.object({ ingress }).nullish() }).nullish(),
 });
 
-/**
- * Addresses and host names of Endpoints, ready or not.
- * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
- */
+/** Of Endpoints, ready or not. @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file */
 export function addressesOfEndpoints(object: KubeObject): readonly string[] {
   const { subsets } = readObject(ENDPOINTS, object);
   return (subsets ?? [])

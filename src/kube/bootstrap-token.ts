@@ -6,10 +6,7 @@ export interface BootstrapTokenParts {
   readonly secret: Secret;
 }
 
-/**
- * Splits a bootstrap token `[a-z0-9]{6}.[a-z0-9]{16}`.
- * @returns null when the text is not a bootstrap token
- */
+/** Splits a bootstrap token `[a-z0-9]{6}.[a-z0-9]{16}`; null: the text is none. */
 export function partsOfToken(token: Secret): BootstrapTokenParts | null {
   const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token.reveal()) ?? [];
   return id === undefined || secret === undefined ? null : { id, secret: new Secret(secret) };

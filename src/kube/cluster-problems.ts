@@ -14,23 +14,17 @@ export interface Refusal {
   readonly hint?: string | undefined;
 }
 
-/**
- * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` suggests
- * the next check.
- */
+/** `why` is a clause ("connection refused"), `hint` suggests the next check. */
 export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
 }
 
-/** No credentials are available, so no request was sent. `why` never contains output of a credential plugin. */
+/** No request was sent. `why` never contains output of a credential plugin. */
 export function clusterCredentials(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
 }
 
-/**
- * Whether a later attempt may succeed: the API server is unreachable or failing, or another server answers in
- * its place.
- */
+/** Whether a later attempt may succeed: the API server fails, or another server answers in its place. */
 export function isTemporaryError(error: unknown): error is AppError {
   return error instanceof AppError && TEMPORARY_ERRORS.has(error.code);
 }
@@ -63,10 +57,7 @@ export function clusterAnswerInvalid(
   return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
-/**
- * A member of an API object is missing or has the wrong type. `why` is a clause like `spec.request: expected
- * string`.
- */
+/** `why` is a clause like `spec.request: expected string`. */
 export function clusterObjectInvalid(object: KubeObject, why: string): AppError {
   const message = `the API server sent an invalid ${describeRef(refOf(object))}: ${why}`;
   return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
@@ -82,7 +73,6 @@ export function ownerNotFound(owner: ObjectRef, owned: KubeObject): AppError {
   });
 }
 
-/** A watch stream contains invalid events. */
 export function clusterWatchInvalid(what: string, why: string): AppError {
   return problem({
     code: 'CLUSTER_ERROR',
@@ -91,10 +81,7 @@ export function clusterWatchInvalid(what: string, why: string): AppError {
   });
 }
 
-/**
- * The error for a request that the API server rejected.
- * @param what the request as a verb clause, e.g. `get ConfigMap kube-system/kubelet-config`
- */
+/** @param what the request as a verb clause, e.g. `get ConfigMap kube-system/kubelet-config` */
 export function clusterRefused(what: string, refusal: Refusal, options?: AppErrorOptions): AppError {
   const code = refusalCode(refusal);
   const reported = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
@@ -128,10 +115,7 @@ function refusalCode({ httpStatus, reason }: Refusal): string {
 
 const MAX_MESSAGE = 1000;
 
-/**
- * The server's message in one line, without quoted objects (`Invalid value: "{...}"` contains the whole
- * object sent, including secrets).
- */
+/** In one line, without quoted objects (`Invalid value: "{...}"` contains the whole object sent, with secrets). */
 function withoutEchoes(message: string): string {
   const line = message
     .replace(/"\{(?:[^"\\]|\\[\s\S]?)*(?:"|$)/g, '"{…}"')

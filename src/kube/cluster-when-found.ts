@@ -1,8 +1,8 @@
 import { type Cluster, pollClient, untilInterrupted } from './cluster.ts';
 
 /**
- * A cluster that is still being discovered: each request waits for the result of the discovery, and rejects with its
- * error. Does not close the cluster.
+ * A cluster that is still being discovered: requests wait for the result, and reject with its error. Does not
+ * close it.
  * @param server the expected server, until the cluster is found
  */
 export function clusterWhenFound(server: string, found: Promise<Cluster>): Cluster {

@@ -16,8 +16,7 @@ export interface ListResult {
 }
 
 /**
- * A Kubernetes API server. Absent objects are `null`; objects read are never modified in place.
- *
+ * Absent objects are `null`; objects read are never modified in place.
  * Errors (AppError): CLUSTER_UNREACHABLE (connection refused, no route, timeout, TLS: the message names the
  * cause), CLUSTER_UNAUTHORIZED (401), CLUSTER_FORBIDDEN (403), CLUSTER_NOT_FOUND (404 where an object must
  * exist), CLUSTER_CONFLICT (409: changed by another client), CLUSTER_ALREADY_EXISTS (409 on create),
@@ -43,8 +42,8 @@ export interface Cluster {
   /** Returns null when the object did not exist. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
   /**
-   * Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws
-   * CLUSTER_GONE when the resourceVersion has expired: list again.
+   * Events after `resourceVersion`, until an end of the stream. Throws CLUSTER_GONE when it has expired: list
+   * again.
    */
   watch(
     kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined },
@@ -52,14 +51,13 @@ export interface Cluster {
   ): AsyncIterable<WatchEvent>;
   /**
    * The JSON object at a path, e.g. the configz of a kubelet through the API server's proxy. Failures behind
-   * a proxy are not retried. Any other response is an error with its first line (CLUSTER_NOT_FOUND,
-   * CLUSTER_FORBIDDEN, CLUSTER_ERROR by its status).
-   * @param path begins with a slash, segments encoded
+   * a proxy are not retried. Any other response is an error by its status, with its first line. The segments
+   * of the path are encoded.
    */
   getRaw(path: string): Promise<JsonObject>;
   /**
-   * The same API server, for requests of a wait: with `--kube-api-qps`, an interruption of the run ends those that have
-   * not started (they reject with the reason of its signal). Absent: no difference. Closed with this one.
+   * For requests of a wait: with `--kube-api-qps`, an interruption of the run ends those that have not
+   * started. Absent: no difference. Closed with this one.
    */
   readonly untilInterrupted?: Cluster;
   /**
@@ -69,19 +67,17 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** The client for a request of a wait. */
 export function untilInterrupted(cluster: Cluster): Cluster {
   return cluster.untilInterrupted ?? cluster;
 }
 
-/** The client for the repeated requests of a wait. */
 export function pollClient(cluster: Cluster): Cluster {
   return cluster.forPolls ?? cluster;
 }
 
 /**
- * The clients for the requests of a wait, one after the other. The first request is not a poll: the wait may be over,
- * and a host that can continue must not wait for its turn like the others.
+ * The first request of a wait is not a poll: the wait may be over, and a host that can continue must not wait
+ * for its turn like the others.
  */
 export function firstThenPollClient(cluster: Cluster | null): () => Cluster | null {
   let next = cluster && untilInterrupted(cluster);

@@ -6,7 +6,6 @@ export interface DialAddress {
 
 /**
  * Opens a TCP connection from the host, over the connection to it. Rejects with Node's error for a failed
- * connection (an Error with `code`, e.g. ECONNREFUSED); AppError HOST_FORWARD_REFUSED when the host forbids
- * forwarding, else as `run`.
+ * connection; AppError HOST_FORWARD_REFUSED when the host forbids forwarding, else as `run`.
  */
 export type Dial = (address: DialAddress, signal?: AbortSignal) => Promise<NodeJS.ReadWriteStream>;

@@ -46,10 +46,7 @@ export const ETCD_API_CALL_MS = 120_000;
 /** For waits for a new member: it starts within seconds, and its kubelet waits for it. */
 export const ETCD_PAUSE = quickAtFirst({ quickMs: 100, forMs: 20_000, slowMs: 500 });
 
-/**
- * Whether a query of etcd is repeated after an error: each new member triggers a leader election, but wrong certificates
- * stay wrong, and denied requests denied.
- */
+/** A new member triggers a leader election, but wrong certificates stay wrong, and denied requests denied. */
 export function isTransientEtcdError(error: unknown): error is AppError {
   return isAppError(error) && error.code !== 'ETCD_TLS_FAILED' && error.code !== 'ETCD_DENIED';
 }

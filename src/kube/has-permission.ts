@@ -18,11 +18,7 @@ export const REQUEST_CERTIFICATE: RequestedPermission = {
   resource: 'certificatesigningrequests',
 };
 
-/**
- * Checks with the API server whether the credentials have a permission (SelfSubjectAccessReview), before an
- * operation that needs it starts.
- * @throws errors of `Cluster`
- */
+/** A SelfSubjectAccessReview, before an operation that needs the permission. @throws errors of `Cluster` */
 export async function hasPermission(cluster: Cluster, resourceAttributes: RequestedPermission): Promise<boolean> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
@@ -34,9 +30,7 @@ export async function hasPermission(cluster: Cluster, resourceAttributes: Reques
   return (answer.status as { readonly allowed?: boolean } | undefined)?.allowed === true;
 }
 
-/**
- * As `hasPermission`, but true when the server does not support reviews: the operation itself then shows the result.
- */
+/** Also true when the server does not support reviews: the operation itself then shows the result. */
 export async function hasPermissionOrUnknown(cluster: Cluster, asked: RequestedPermission): Promise<boolean> {
   try {
     return await hasPermission(cluster, asked);
@@ -46,10 +40,7 @@ export async function hasPermissionOrUnknown(cluster: Cluster, asked: RequestedP
   }
 }
 
-/**
- * Whether the credentials are cluster-admin. Credentials without any role may not even create the review.
- * @throws errors of `Cluster` except CLUSTER_FORBIDDEN
- */
+/** Credentials without any role may not even create the review. @throws errors of `Cluster` except CLUSTER_FORBIDDEN */
 export async function isAdministrator(cluster: Cluster): Promise<boolean> {
   try {
     return await hasPermission(cluster, { verb: '*', group: '*', resource: '*' });

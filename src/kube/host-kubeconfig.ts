@@ -29,10 +29,7 @@ export interface HostKubeconfigSource {
   readonly hint: string;
 }
 
-/**
- * Only `rebuildHostKubeconfig` constructs it: the class is not exported, and its private field keeps other
- * values from having its type.
- */
+/** Not exported, and with a private field: only `rebuildHostKubeconfig` makes values of this type. */
 class RebuiltKubeconfig {
   readonly #text: SensitiveText;
   /** `HOST:PATH`, for messages. */
@@ -56,8 +53,8 @@ class RebuiltKubeconfig {
 }
 
 /**
- * A kubeconfig of a host that the local host can use safely: server, CA and the host's own client certificate
- * or token, all embedded. `connectCluster` accepts no other text from a host.
+ * Server, CA and the host's own client certificate or token, embedded. `connectCluster` accepts no other text
+ * from a host.
  */
 export type HostKubeconfig = RebuiltKubeconfig;
 
@@ -206,7 +203,7 @@ function isSet({ node }: Entry, field: string): boolean {
   return value.scalar.type !== 'null' && value.text !== '' && !(value.scalar.type === 'bool' && !value.scalar.value);
 }
 
-/** The program itself sets path and query of requests. `resolveContext` reports a missing or malformed address. */
+/** The program sets path and query of requests. `resolveContext` reports a missing or malformed address. */
 function whyServerIsRefused(server: string): string | null {
   if (!URL.canParse(server)) return null;
   const { protocol, username, password, pathname, search, hash } = new URL(server);

@@ -34,9 +34,9 @@ export interface HttpsRequest {
 }
 
 /**
- * Reads documents over HTTPS: without following redirects, each over its own connection, through the proxy of
- * the environment. Failures are returned as values, because the caller decides whether to retry. Rejects only
- * with the signal's reason.
+ * Reads documents over HTTPS: without redirects, each over its own connection, through the proxy of the
+ * environment. Failures are values: the caller decides whether to retry. Rejects only with the signal's
+ * reason.
  */
 export interface HttpsClient {
   get(request: HttpsRequest): Promise<HttpsResponse | WebFailure>;
@@ -75,11 +75,9 @@ export type WebFailureCause =
   | { readonly kind: 'closed' }
   /** The server does not speak TLS; `speaks` is the detected protocol. */
   | { readonly kind: 'not-tls'; readonly speaks: 'ssh' | 'http' | null }
-  /** No common TLS version. */
   | { readonly kind: 'tls-version' }
   /** `why` is the name of the alert or of the library's error. */
   | { readonly kind: 'tls-handshake'; readonly why: string }
-  /** The server requires a client certificate. */
   | { readonly kind: 'wants-client-certificate' }
   | { readonly kind: 'unknown-authority'; readonly peer: PeerCertificate | null }
   /** The certificate is not the expected one. */

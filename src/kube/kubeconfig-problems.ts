@@ -47,10 +47,7 @@ export function kubeconfigReferenceUnreadable(
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }
 
-/**
- * A kubeconfig below another root directory names a program, which would run outside of that directory.
- * @param plugin.field of the user entry: `exec` or `auth-provider`
- */
+/** A kubeconfig below another root directory names a program, which would run outside of that directory. */
 export function kubeconfigPluginRefused(plugin: {
   readonly user: string;
   readonly field: 'exec' | 'auth-provider';

@@ -20,11 +20,7 @@ export function tokenKubeconfig(options: KubeconfigServer & { readonly user: str
   return withUser(options, options.user, { token: options.token });
 }
 
-/**
- * A kubeconfig with an embedded client certificate, as kubeadm writes admin.conf and the kubelet.conf of the
- * first control plane.
- * @param options `certificatePem` the certificate, `keyPem` its private key
- */
+/** As kubeadm writes admin.conf and the kubelet.conf of the first control plane. */
 export function clientCertificateKubeconfig(
   options: KubeconfigServer & { readonly user: string; readonly certificatePem: string; readonly keyPem: Secret },
 ): SensitiveText {
@@ -48,9 +44,8 @@ export function clientKeyOf(data: Secret | undefined): Secret | null {
 }
 
 /**
- * A kubeconfig that references client certificate and key as files, e.g. the kubelet's rotating
- * `kubelet-client-current.pem`.
- * @see kubeadm 1.36 kubelet-finalize enable-client-cert-rotation
+ * With the kubelet's rotating `kubelet-client-current.pem`. @see kubeadm 1.36 kubelet-finalize
+ * enable-client-cert-rotation
  */
 export function clientCertificateFileKubeconfig(
   options: KubeconfigServer & { readonly user: string; readonly certificateFile: string; readonly keyFile: string },
@@ -59,11 +54,7 @@ export function clientCertificateFileKubeconfig(
   return withUser(options, user, { 'client-certificate': certificateFile, 'client-key': keyFile }).reveal();
 }
 
-/**
- * The value of the key `kubeconfig` in kube-public/cluster-info: one cluster without a name, no users, no
- * contexts.
- * @see kubeadm 1.36 bootstrap-token cluster-info
- */
+/** In kube-public/cluster-info: one cluster without a name. @see kubeadm 1.36 bootstrap-token cluster-info */
 export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 'server' | 'caPem'>): string {
   return encodeYaml({
     apiVersion: 'v1',

@@ -104,8 +104,6 @@ type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'basic' | 
 
 /**
  * Parses a kubeconfig (YAML or JSON). Only the structure is validated: unused entries may be incomplete.
- * @param text content of the file
- * @param file its name in messages
  * @throws AppError with all problems, exit code 2: CONFIG_SYNTAX and similar codes, KUBECONFIG_INVALID
  */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
@@ -123,11 +121,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   return config;
 }
 
-/**
- * Resolves the cluster and the user of a context.
- * @param context its name; by default `current-context`
- * @throws AppError KUBECONFIG_NO_CONTEXT or KUBECONFIG_INVALID, exit code 2
- */
+/** By default that of `current-context`. @throws AppError KUBECONFIG_NO_CONTEXT or KUBECONFIG_INVALID, exit code 2 */
 export function resolveContext(config: Kubeconfig, context?: string): KubeconfigTarget {
   const refuse = (problem: Problem): never => {
     throw new AppError(problem, { exitCode: 2 });
@@ -148,10 +142,8 @@ export function resolveContext(config: Kubeconfig, context?: string): Kubeconfig
 }
 
 /**
- * The cluster of a discovery file or of cluster-info: the one without a name, else that of the current
- * context.
- * @throws AppError KUBECONFIG_NO_CONTEXT or KUBECONFIG_INVALID, exit code 2
- * @see kubernetes/kubernetes cmd/kubeadm/app/util/kubeconfig (1.36)
+ * The cluster of a discovery file or of cluster-info: without a name, else that of the current context.
+ * @throws as `resolveContext`. @see kubernetes/kubernetes cmd/kubeadm/app/util/kubeconfig (1.36)
  */
 export function discoveryCluster(config: Kubeconfig): KubeconfigCluster {
   const unnamed = config.clusters.find((cluster) => cluster.name === '');

@@ -19,9 +19,8 @@ export class LabelSelectorError extends Error {
 }
 
 /**
- * Parses a label selector: `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a>1`, `a<1`,
- * joined by commas. An empty selector matches everything.
- * @throws LabelSelectorError
+ * Parses `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a>1`, `a<1`, joined by commas. An
+ * empty selector matches everything. @throws LabelSelectorError
  * @see k8s.io/apimachinery pkg/labels (1.36)
  */
 export function parseLabelSelector(text: string): LabelSelector {

@@ -20,8 +20,8 @@ export interface FollowCollectionOptions {
   /** Maximum delay between attempts; default: 30 s. */
   readonly longestDelayMs?: number;
   /**
-   * Receives the current objects by name, initially and after each change. Objects of several namespaces are
-   * listed by `NAMESPACE/NAME`.
+   * Receives the current objects by name (`NAMESPACE/NAME` for several namespaces), initially and after each
+   * change.
    */
   readonly onObjects: (objects: ReadonlyMap<string, KubeObject>) => void;
   /** Receives each error of a list or watch; a retry follows. */
@@ -34,9 +34,8 @@ const FIRST_DELAY_MS = 800;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * Watches objects of a kind: one list, then a watch, which is reopened when the server ends it. No polling.
- * Failures are retried after 0.8 s, doubled up to 30 s, with jitter so that many clients do not retry at
- * once. Ends when the signal is aborted.
+ * One list, then a watch, which is reopened when the server ends it. Failures are retried after 0.8 s,
+ * doubled up to 30 s, with jitter so that many clients do not retry at once. Ends when the signal is aborted.
  */
 export async function listWatch(kind: FollowedKind, options: FollowCollectionOptions): Promise<void> {
   const { signal, clock, random, onIssue, longestDelayMs = LONGEST_DELAY_MS } = options;

@@ -81,10 +81,7 @@ export async function findMarksRecord(cluster: Cluster, node: KubeObject): Promi
   return readMarksRecord(await cluster.get(marksRecordRef(node.metadata.name)), node);
 }
 
-/**
- * Overwrites a record. @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS when another run wrote it
- * at the same time
- */
+/** @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS when another run wrote it at the same time */
 async function writeRecord(cluster: Cluster, node: KubeObject, { object }: MarksRecord, applied: AppliedMarks): Promise<MarksRecord> {
   const desired = marksRecordObject(node, applied);
   if (object === null) {

@@ -1,6 +1,6 @@
 /**
- * The API server's validation messages for a text; empty when the text is valid.
- * @see k8s.io/apimachinery pkg/util/validation and pkg/api/validate/content (1.36)
+ * The API server's messages; empty: valid. @see k8s.io/apimachinery pkg/util/validation,
+ * pkg/api/validate/content (1.36)
  */
 export type NameRule = (text: string) => readonly string[];
 

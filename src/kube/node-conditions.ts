@@ -27,10 +27,7 @@ export function readyHeartbeat(node: KubeObject): string | null {
 /** Conditions about the configuration, not about the health of the node. */
 const NOT_ABOUT_THE_NODE = new Set(['KubeletConfigOk']);
 
-/**
- * The unhealthy conditions of a Node: Ready when it is not True, and others (MemoryPressure, ...) that are
- * True. Empty: healthy.
- */
+/** Ready when it is not True, and others (MemoryPressure, ...) that are True. Empty: healthy. */
 export function nodeIssues(node: KubeObject): readonly string[] {
   const conditions = conditionsOf(node).filter(({ type = '' }) => !NOT_ABOUT_THE_NODE.has(type));
   const bad = conditions.filter(({ type, status }) => (type === 'Ready' ? status !== 'True' : status === 'True'));

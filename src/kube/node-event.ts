@@ -10,8 +10,7 @@ interface NodeEvent {
 }
 
 /**
- * An Event about a Node in the form of the kubelet's: in the namespace `default`, with the Node's name as its
- * uid.
+ * In the form of the kubelet's: in the namespace `default`, with the Node's name as its uid.
  * @param serial distinguishes Events of the same millisecond
  */
 export function nodeEvent(nodeName: string, { type, reason, message, component }: NodeEvent, at: Date, serial: number): KubeObject {

@@ -39,9 +39,8 @@ const RECORD = z.object({
 });
 
 /**
- * Reads the record of a Node.
- * @param object the ConfigMap; null when it does not exist
- * @returns no marks when the record belongs to an earlier Node of the same name, or has another format
+ * No marks if the record belongs to an earlier Node of the same name, or has another format. `object`: its
+ * ConfigMap.
  */
 export function readMarksRecord(object: KubeObject | null, node: KubeObject): MarksRecord {
   const { uid } = node.metadata;
@@ -59,7 +58,7 @@ export function readMarksRecord(object: KubeObject | null, node: KubeObject): Ma
   };
 }
 
-/** The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together. */
+/** The Node owns the ConfigMap: the garbage collector deletes both together. */
 export function marksRecordObject(node: KubeObject, applied: AppliedMarks): KubeObject {
   const { namespace, name } = marksRecordRef(node.metadata.name);
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' };
@@ -97,11 +96,8 @@ export interface IncompleteNodeMarks {
 }
 
 /**
- * The error of a run that changed a host but could not finish the labels and taints of its Node, or their
- * record.
- * @param error the API server's error: its code and its cause are kept
- * @returns the finished part, the remaining part and the reason; for CLUSTER_FORBIDDEN the hint names the
- *   required permissions
+ * A run that changed a host could not finish the labels and taints of its Node, or their record. The code and
+ * the cause of the error are kept; for CLUSTER_FORBIDDEN the hint names the required permissions.
  */
 export function nodeMarksIncomplete(error: AppError, { nodeName, left }: IncompleteNodeMarks): AppError {
   const done =

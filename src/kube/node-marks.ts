@@ -12,10 +12,7 @@ export interface NodeMarks {
   readonly taints: readonly Taint[];
 }
 
-/**
- * Sets labels and taints of a Node. `patch` is the difference to the Node as it was read; it is computed
- * again when it is applied.
- */
+/** `patch` is the difference to the Node as it was read; it is computed again when it is applied. */
 export interface MarkNode {
   readonly kind: 'mark-node';
   readonly ref: ObjectRef;
@@ -26,10 +23,7 @@ export interface MarkNode {
   readonly reason: string;
 }
 
-/**
- * Labels and taints that earlier runs applied to a Node, or were about to apply when they were interrupted: a
- * label may occur with several values.
- */
+/** That earlier runs applied, or were about to apply when they were interrupted: a label may have several values. */
 export interface AppliedMarks {
   readonly labels: readonly (readonly [key: string, value: string])[];
   readonly taints: readonly Taint[];
@@ -46,12 +40,10 @@ export interface NodeMarksDiff {
 }
 
 /**
- * Compares a Node with its desired marks. Other labels and taints of the Node are kept. A taint with the same
- * key and effect gets the desired value.
- * @param node null when it does not exist yet
- * @param applied marks of earlier runs: those no longer declared that still have an applied value are
- *   removed. Null: none are removed
- * @returns null when the Node has exactly the declared marks
+ * Compares a Node (null: none yet) with its desired marks; null: equal. Other labels and taints are kept. A
+ * taint with the same key and effect gets the desired value.
+ * @param applied marks of earlier runs, removed if they are no longer declared and unchanged. Null: none are
+ *   removed
  */
 export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied: AppliedMarks | null = null): NodeMarksDiff | null {
   const labels = Object.entries(marks.labels).filter(([key, value]) => node?.metadata.labels?.[key] !== value);
@@ -78,30 +70,26 @@ export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied
   return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
 }
 
-/** Marks to add and to remove, as text: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
+/** `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
 export function describeDiff(diff: NodeMarksDiff | null): string {
   const { missing = '', obsolete = '' } = diff ?? {};
   const parts = [missing, obsolete === '' ? '' : `no longer declared: ${obsolete}`].filter(Boolean);
   return parts.length === 0 ? 'labels and taints that are no longer declared' : parts.join('; ');
 }
 
-/** Whether any mark is declared. */
 export function hasMarks({ labels, taints }: NodeMarks): boolean {
   return Object.keys(labels).length + taints.length > 0;
 }
 
-/** Declared marks as a list. */
 export function marksList({ labels, taints }: NodeMarks): AppliedMarks {
   return { labels: Object.entries(labels), taints };
 }
 
-/** All marks of both lists, without duplicates. */
 export function unionOfMarks(a: AppliedMarks, b: AppliedMarks): AppliedMarks {
   const added = marksWithout(b, a);
   return { labels: [...a.labels, ...added.labels], taints: [...a.taints, ...added.taints] };
 }
 
-/** The marks of a list that are not in another one. */
 export function marksWithout(marks: AppliedMarks, others: AppliedMarks): AppliedMarks {
   return {
     labels: marks.labels.filter(([key, value]) => !others.labels.some((other) => other[0] === key && other[1] === value)),
@@ -109,7 +97,6 @@ export function marksWithout(marks: AppliedMarks, others: AppliedMarks): Applied
   };
 }
 
-/** Whether a list contains all marks of another one. */
 export function coversMarks(marks: AppliedMarks, others: AppliedMarks): boolean {
   const { labels, taints } = marksWithout(others, marks);
   return labels.length + taints.length === 0;

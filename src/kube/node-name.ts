@@ -9,7 +9,7 @@ export function isNodeReference(argument: string): boolean {
 }
 
 /**
- * The name of a Node from an argument: `NAME`, `node/NAME`, `nodes/NAME` or `no/NAME`, as kubectl reads it.
+ * From `NAME`, `node/NAME`, `nodes/NAME` or `no/NAME`, as kubectl reads it.
  * @throws AppError USAGE (exit code 2) for another type, and for a reference without a name
  */
 export function parseNodeName(argument: string): string {

@@ -4,10 +4,7 @@ import { parseSource, sourceToJson } from '../codec/source.ts';
 import { KUBECONFIG_LIMITS, parseKubeconfig } from './kubeconfig.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-render.ts';
 
-/**
- * Only the functions below construct it: the class is not exported, and its private field keeps other values
- * from having its type.
- */
+/** Not exported, and with a private field: only the functions below make values of this type. */
 class TrustedKubeconfig {
   readonly #text: string | SensitiveText;
   /** Source of the kubeconfig for messages; relative paths are relative to its folder. */
@@ -29,12 +26,7 @@ class TrustedKubeconfig {
  */
 export type OperatorKubeconfig = TrustedKubeconfig;
 
-/**
- * Reads kubeconfig files of the local host; several are merged as kubectl merges those of KUBECONFIG.
- * @param input reads files of the local host
- * @param files at least one path
- * @throws errors of `input.readText`; AppError as `parseKubeconfig` for several files
- */
+/** Several files are merged. @throws errors of `input.readText`; AppError as `parseKubeconfig` for several files */
 export async function readOperatorKubeconfig(
   input: { readText(path: string): Promise<string> },
   files: readonly [string, ...string[]],
@@ -64,10 +56,9 @@ export interface KubeconfigText {
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
 /**
- * Merges the files of KUBECONFIG as kubectl does: the first file that defines an entry of a name, or a
- * current-context, wins.
- * @returns JSON text; its paths are relative to the working directory
- * @throws AppError as parseKubeconfig, with the position in the original file
+ * As kubectl merges the files of KUBECONFIG: the first that defines an entry of a name, or a current-context,
+ * wins.
+ * @returns JSON text; its paths are relative to the working directory. @throws as `parseKubeconfig`
  */
 export function mergeKubeconfigs(files: readonly KubeconfigText[]): string {
   const roots = files.map(({ file, text }) => {

@@ -2,10 +2,7 @@ import type * as z from 'zod';
 import { clusterObjectInvalid } from './cluster-problems.ts';
 import type { KubeObject } from './object.ts';
 
-/**
- * Validates the members of an object against a schema.
- * @throws AppError CLUSTER_ANSWER_INVALID with the object, the member and the reason
- */
+/** Validates members. @throws AppError CLUSTER_ANSWER_INVALID with the object, the member and the reason */
 export function readObject<T>(schema: z.ZodType<T>, object: KubeObject): T {
   const read = schema.safeParse(object);
   if (read.success) return read.data;

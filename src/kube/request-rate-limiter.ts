@@ -2,9 +2,9 @@ import { onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 
 /**
- * A request that makes progress, or a repeated request of a wait. With a limit, steps start before polls: otherwise the
- * polls of waiting hosts would delay the hosts that are joining. Every third slot belongs to the polls all the same: a
- * wait has a deadline, and must notice its result also while steps are always waiting.
+ * Progress, or a repeated request of a wait. Steps start before polls, which would delay the hosts that are
+ * joining. Every third slot belongs to the polls: a wait has a deadline, and must notice its result also
+ * while steps are waiting.
  */
 export type RequestUrgency = 'step' | 'poll';
 
@@ -13,11 +13,7 @@ const STEPS_PER_POLL = 2;
 
 /** A limit for the requests of a process to API servers, shared by all its connections. */
 export interface RequestRateLimiter {
-  /**
-   * Starts at most that many requests per second, evenly spaced, so that many hosts that join at once do not send
-   * their requests in bursts.
-   * @param perSecond greater than 0; fractions are allowed
-   */
+  /** Spaces the starts of requests evenly, so that many hosts do not send bursts. `perSecond` may be a fraction. */
   limit(perSecond: number): void;
   /** Waits until the next request may start. Without a limit: not at all. */
   waitForSlot(signal: AbortSignal | undefined, urgency?: RequestUrgency): Promise<void>;

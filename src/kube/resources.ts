@@ -70,11 +70,7 @@ export function qualifiedResource(type: Pick<ResourceType, 'group' | 'plural'>):
   return type.group === '' ? type.plural : `${type.plural}.${type.group}`;
 }
 
-/**
- * The path of an object or, without `name`, of a collection. Without `namespace` a collection spans all
- * namespaces.
- * @see Kubernetes API concepts, "Resource URIs"
- */
+/** Without `name` the path of a collection, without `namespace` of all namespaces. */
 export function resourcePath(
   type: ResourceType,
   at: { readonly namespace?: string | undefined; readonly name?: string; readonly subresource?: string | undefined } = {},

@@ -11,11 +11,7 @@ interface WatchLines {
   push(chunk: Uint8Array): readonly RawWatchEvent[];
 }
 
-/**
- * Parses the stream of a watch: one JSON object per line.
- * @param maxLineLength a longer line is an error; default 16 Mi characters
- * @throws Error on an invalid line
- */
+/** One JSON object per line. @throws Error on an invalid or longer line */
 export function createWatchLines(maxLineLength = 16 * 1024 * 1024): WatchLines {
   const decoder = new TextDecoder('utf-8');
   let pending: string[] = [];

@@ -5,10 +5,7 @@ const UNITS = [
   { ms: 86_400_000, sign: 'd' },
 ] as const;
 
-/**
- * A duration as kubectl shows ages: one unit, and the next smaller one while the number is small.
- * @see k8s.io/apimachinery pkg/util/duration HumanDuration
- */
+/** As kubectl shows ages. @see k8s.io/apimachinery pkg/util/duration HumanDuration */
 export function formatAge(ms: number): string {
   if (ms < -1_000) return '<invalid>';
   if (ms < 0) return '0s';

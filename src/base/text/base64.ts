@@ -1,7 +1,6 @@
 /**
- * Decodes base64 as strictly as OpenSSH: padding is required, unused bits must be zero, and only the
- * whitespace of C's isspace is ignored.
- * @returns null for text that OpenSSH rejects
+ * As strict as OpenSSH: padding is required, unused bits must be zero, only C's isspace is ignored; null:
+ * rejected.
  * @see b64_pton of BIND and OpenBSD
  */
 export function decodeStrictBase64(text: string): Buffer | null {

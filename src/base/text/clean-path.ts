@@ -1,7 +1,4 @@
-/**
- * The shortest form of an absolute path, as Go's path.Clean returns it: no double slashes, `.`, `..` or
- * trailing slash. Symbolic links are not resolved.
- */
+/** As Go's path.Clean, for an absolute path: no double slashes, `.`, `..` or trailing slash. Links are not resolved. */
 export function cleanPath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {

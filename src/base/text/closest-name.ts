@@ -2,11 +2,9 @@
 const MAX_LENGTH = 64;
 
 /**
- * The candidate within a few typing errors of a name: letter case is ignored; insertions, deletions,
- * replacements and transpositions count one each. One error is allowed up to four letters, two up to twelve,
- * three beyond.
+ * The first candidate within the fewest typing errors (insertions, deletions, replacements, transpositions),
+ * ignoring case: one error up to four letters, two up to twelve, three beyond; null: none.
  * @param maxDistance lowers the number of allowed errors
- * @returns the nearest candidate, the first of several at the same distance; null when none is close enough
  */
 export function closestName(name: string, candidates: Iterable<string>, maxDistance = 3): string | null {
   if (name.length > MAX_LENGTH) return null;

@@ -6,11 +6,7 @@ const NODE_VERSION = /^Node\.js v[0-9.]{1,20}$/;
 const MAX_TEXT = 16_384;
 const MAX_REASON = 299;
 
-/**
- * Extracts the reason of a crash from a program's output: the line with the error, else all lines. Node.js
- * prints its version last, Go a stack trace.
- * @returns one printable line of at most 300 characters; '' for empty output
- */
+/** The line with the error in a program's output, else all lines: Node.js prints its version last, Go a stack trace. */
 export function crashReason(output: string): string {
   const lines = output
     .slice(0, MAX_TEXT)

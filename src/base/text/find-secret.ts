@@ -17,9 +17,8 @@ const PATTERNS: readonly RegExp[] = [
 ];
 
 /**
- * Finds a text that looks like a private key, a token or a password. Compressed or encrypted texts, and secrets under
- * other names, are not found.
- * @returns the offset of the first one; null: none
+ * The offset of a text that looks like a private key, a token or a password; null: none. Compressed or
+ * encrypted texts, and secrets under other names, are not found.
  */
 export function findSecret(text: string): number | null {
   const found = [firstDifference(text, maskSecrets(text)), ...PATTERNS.map((pattern) => text.search(pattern))].filter((at) => at >= 0);

@@ -23,11 +23,8 @@ const LIMIT = 2n ** 63n;
 const PART = /([0-9]*)(?:(\.)([0-9]*))?([^0-9.]+)/y;
 
 /**
- * Parses a duration in Go's syntax (`1h30m`, `.5m`, `+10s`, `1.5µs`, `0`), as metav1.Duration fields,
- * kubeadm's timeouts and duration flags accept it.
- * @param text signed decimals with a unit (`ns`, `us`, `µs`, `ms`, `s`, `m`, `h`), combined freely; `0` alone
- *   needs no unit; no spaces
- * @returns nanoseconds, or null when the text is not a valid duration or exceeds 64 bits (about 2562047h47m)
+ * Parses Go's syntax (`1h30m`, `.5m`, `+10s`, `1.5µs`, `0`), as metav1.Duration fields, kubeadm's timeouts
+ * and duration flags accept it. Returns nanoseconds; null: invalid, or beyond 64 bits (about 2562047h47m).
  * @see Go 1.26 time.ParseDuration, including the rounding of fractions
  */
 export function parseGoDuration(text: string): bigint | null {
@@ -72,11 +69,7 @@ function fractionOf(digits: string, unit: bigint): bigint {
   return BigInt(Math.trunc(Number(value) * (Number(unit) / scale)));
 }
 
-/**
- * Formats a duration as Go does: `1m0s`, `1h0m0s`, `1.5s`, `100ms`, `2µs`, `0s`.
- * @param nanoseconds a signed 64-bit number
- * @see Go 1.26 time.Duration.String
- */
+/** `1m0s`, `1h0m0s`, `1.5s`, `100ms`, `2µs`, `0s`. @see Go 1.26 time.Duration.String */
 export function formatGoDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? '-' : '';
   const rest = nanoseconds < 0n ? -nanoseconds : nanoseconds;
@@ -97,10 +90,7 @@ function decimal(value: bigint, unit: bigint): string {
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`;
 }
 
-/**
- * A duration in milliseconds, fractions truncated.
- * @param text a validated duration
- */
+/** Fractions are truncated. The text is a valid duration. */
 export function goDurationMs(text: string): number {
   return Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
 }

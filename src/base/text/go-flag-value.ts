@@ -28,9 +28,8 @@ const TYPES: ReadonlyMap<string, FlagType> = new Map([
 ]);
 
 /**
- * The values that a flag of a Go program expects if the program rejects this text: `true or false`.
- * @param type the name of the type in pflag or flag
- * @returns null for an accepted text, and for types that are not checked (strings, lists, maps)
+ * What a flag of a pflag type expects if its program rejects this text: `true or false`; null: accepted, or a
+ * type that is not checked (strings, lists, maps).
  * @see github.com/spf13/pflag; Go's flag and strconv: base 0, so `0x10` and `1_000` are integers
  */
 export function expectedFlagValue(type: string, text: string): string | null {

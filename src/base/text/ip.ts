@@ -13,9 +13,8 @@ export interface Cidr {
 const BITS = { 4: 32, 6: 128 } as const;
 
 /**
- * Parses an address by the rules of Go's net.ParseIP: no leading zeros in IPv4, no zone; `::ffff:1.2.3.4` is
- * the IPv4 address 1.2.3.4.
- * @returns null when the text is not an IP address
+ * As Go's net.ParseIP: no leading zeros in IPv4, no zone; `::ffff:1.2.3.4` is the IPv4 address. Null: not an
+ * address.
  */
 export function parseIp(text: string): IpAddress | null {
   if (text.includes(':')) {
@@ -28,10 +27,8 @@ export function parseIp(text: string): IpAddress | null {
 }
 
 /**
- * Parses `address/prefix` by the rules of Go's net.ParseCIDR. Host bits are cleared: `10.96.0.12/24` is
- * 10.96.0.0/24. IPv4 written as IPv6 (`::ffff:10.0.0.0/104`) is rejected, because no consumer of subnets
- * accepts it.
- * @returns null when the text is not a valid subnet
+ * As Go's net.ParseCIDR, with host bits cleared: `10.96.0.12/24` is 10.96.0.0/24. Null: invalid, or IPv4
+ * written as IPv6 (`::ffff:10.0.0.0/104`), which no consumer of subnets accepts.
  */
 export function parseCidr(text: string): Cidr | null {
   const match = /^([^/]+)\/([0-9]{1,3})$/.exec(text);
@@ -68,13 +65,11 @@ export function addressAt(cidr: Cidr, index: number): IpAddress | null {
   return { family: cidr.address.family, value: cidr.address.value + BigInt(index) };
 }
 
-/** Reports whether a network contains an address. */
 export function cidrContains(cidr: Cidr, { family, value }: IpAddress): boolean {
   const bits = BigInt(hostBits(cidr));
   return family === cidr.address.family && value >> bits === cidr.address.value >> bits;
 }
 
-/** Reports whether two networks overlap. */
 export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   return cidrContains(a, b.address) || cidrContains(b, a.address);
 }
@@ -89,7 +84,7 @@ export function isLoopback({ family, value }: IpAddress): boolean {
   return family === 4 ? value >> 24n === 127n : value === 1n;
 }
 
-/** A usable host address: not broadcast, unspecified, loopback, multicast or link-local (Go's IsGlobalUnicast). */
+/** Go's IsGlobalUnicast: not broadcast, unspecified, loopback, multicast or link-local. */
 export function isGlobalUnicast(address: IpAddress): boolean {
   const { family, value } = address;
   if (isUnspecified(address) || isLoopback(address)) return false;

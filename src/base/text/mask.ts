@@ -32,10 +32,7 @@ function withoutProxyUser(word: string): string {
   return end > url && url > 0 && /_proxy=/i.test(word.slice(0, url)) ? `${word.slice(0, url)}://[secret]${word.slice(end)}` : word;
 }
 
-/**
- * Replaces private keys, the last one also when its end is cut off. Runs in linear time for any number of
- * unmatched BEGIN lines.
- */
+/** The last key also when its end is cut off. Linear time for any number of unmatched BEGIN lines. */
 function withoutPrivateKeys(text: string): string {
   let result = '';
   let from = 0;

@@ -1,16 +1,9 @@
-/**
- * Sorts names by their numbers: `n2` before `n10`. The first collator of a program costs 8 ms, which a run on one host
- * does not need.
- */
+/** `n2` before `n10`. The first collator of a program costs 8 ms, which a run on one host does not need. */
 export function sortedNames(names: readonly string[]): readonly string[] {
   return names.length < 2 ? names : names.toSorted(new Intl.Collator('en', { numeric: true }).compare);
 }
 
-/**
- * Shortens a list of names: neighbours that differ in one number become a range in fleet file syntax,
- * `edge-[001:020]`.
- * @param names in display order
- */
+/** Neighbours in display order that differ in one number become a range in fleet file syntax, `edge-[001:020]`. */
 export function nameRanges(names: readonly string[]): readonly string[] {
   const ranges: Range[] = [];
   for (const name of names) {

@@ -2,10 +2,8 @@ const LETTER = /\p{L}/u;
 const DIGITS = /^\p{Nd}+/u;
 
 /**
- * Sorts keys as Kubernetes components print them in YAML: letters by code point and after all other
- * characters, runs of digits by their numeric value (`a2` before `a10`).
- * @returns a new list, deterministic for the same keys
- * @see go.yaml.in/yaml/v2 key order
+ * As Kubernetes components print keys in YAML: letters by code point and after all other characters, runs of
+ * digits by their numeric value (`a2` before `a10`). @see go.yaml.in/yaml/v2 key order
  */
 export function sortKeysNaturally(keys: readonly string[]): readonly string[] {
   // The order is not transitive for unusual keys: sorting by code unit first makes the result independent of
@@ -48,10 +46,7 @@ function digitsAt(chars: readonly string[], index: number): readonly string[] {
   return [...(DIGITS.exec(chars.slice(index).join(''))?.[0] ?? '')];
 }
 
-/**
- * Reports whether the digits before `index` include a digit other than 0: then a following 0 is significant,
- * not padding.
- */
+/** Whether the digits before `index` include another one than 0: then a following 0 is significant, not padding. */
 function endsInsideNumber(chars: readonly string[], index: number): boolean {
   for (let j = index - 1; j >= 0 && DIGITS.test(chars[j] ?? ''); j--) if (chars[j] !== '0') return true;
   return false;

@@ -1,17 +1,12 @@
-/**
- * Sanitises untrusted text for one line of output: control characters become spaces, so that a terminal does
- * not interpret them, and the length is limited.
- * @param maxLength maximum number of characters; default 200
- */
+/** One line of limited length, with spaces for control characters, which a terminal would interpret. */
 export function printable(text: string, maxLength = 200): string {
   const line = text.replace(/[\p{C}\s]+/gu, ' ').trim();
   return line.length <= maxLength ? line : `${line.slice(0, maxLength)}…`;
 }
 
 /**
- * Characters that a terminal interprets, reorders or hides: C0 and C1 controls, DEL, format characters
- * (bidirectional controls, zero width, tags, soft hyphen), line and paragraph separators, unpaired
- * surrogates. Newline and tab are excluded.
+ * C0 and C1 controls except newline and tab, DEL, format characters (bidirectional controls, zero width,
+ * tags, soft hyphen), line and paragraph separators, unpaired surrogates.
  */
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE, 'gu');
@@ -21,17 +16,13 @@ export function hasUnprintable(text: string): boolean {
   return UNPRINTABLE.test(text);
 }
 
-/**
- * Replaces each character that a terminal interprets or hides by `replacement(codePoint)`. Newlines and tabs
- * are kept.
- */
+/** For each character that a terminal interprets or hides, except newlines and tabs. */
 export function replaceUnprintable(text: string, replacement: (codePoint: number) => string): string {
   return text.replace(ALL_UNPRINTABLE, (character) => replacement(character.codePointAt(0) as number));
 }
 
 /**
- * Escapes every character that a terminal interprets or hides: `\x1b`, `\u202e`, `\u{e0041}`. Newlines and
- * tabs are kept; backslashes are not escaped.
+ * `\x1b`, `\u202e`, `\u{e0041}`; backslashes are not escaped.
  * @see CVE-2021-25743: kubectl escapes the text of tables since 1.26
  */
 export function escapeUnprintable(text: string): string {
@@ -49,11 +40,7 @@ function escapeCode(code: number): string {
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`;
 }
 
-/**
- * Renders a value as JSON without characters that a terminal interprets or hides: they are written as
- * `\uXXXX`, which every JSON parser decodes.
- * @param indent spaces per level; absent: one line
- */
+/** JSON without characters that a terminal interprets or hides: every JSON parser decodes `\uXXXX`. */
 export function printableJson(value: unknown, indent?: number): string {
   return replaceUnprintable(JSON.stringify(value, null, indent), (code) =>
     String.fromCodePoint(code)

@@ -1,15 +1,12 @@
 import { trimTrailing } from './trim-trailing.ts';
 
-/** A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` × 10^-`scale`. */
+/** `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` × 10^-`scale`. */
 export interface Quantity {
   readonly unscaled: bigint;
   readonly scale: number;
   /** The suffix family of the input; formatting keeps it where that is exact. */
   readonly format: QuantityFormat;
-  /**
-   * The text that Go prints for a value just parsed: texts that look canonical are printed unchanged
-   * (`1.500k`, `007`).
-   */
+  /** As Go prints a value just parsed: texts that look canonical are unchanged (`1.500k`, `007`). */
   readonly text: string;
 }
 
@@ -55,21 +52,16 @@ interface Suffix {
   readonly exponent: number;
 }
 
-/**
- * The digits of the input, without its sign and leading zeros; `whole` is `0` when no digit precedes the
- * decimal point.
- */
+/** Without sign and leading zeros; `whole` is `0` when no digit precedes the decimal point. */
 interface Digits {
   readonly whole: string;
   readonly fraction: string;
-  /** False for a suffix or decimal point without digits, such as `Mi`: zero in Go's fast path, otherwise rejected. */
+  /** False for a suffix without digits, such as `Mi`: zero in Go's fast path, otherwise rejected. */
   readonly present: boolean;
 }
 
 /**
- * Parses a quantity.
- * @param text without surrounding whitespace
- * @returns null when the text is not a valid quantity
+ * Null: not a quantity.
  * @see k8s.io/apimachinery pkg/api/resource (1.36): parts below nano are rounded up, binary amounts are
  *   capped at 2^63-1
  */
@@ -102,7 +94,7 @@ function parseSuffix(text: string): Suffix | null {
     : null;
 }
 
-/** Whether the amount fits Go's short representation (64 bits and a power of ten): neither rounded nor capped. */
+/** Whether Go's short representation (64 bits and a power of ten) fits: neither rounded nor capped. */
 function isShort({ whole, fraction }: Digits, { format, exponent }: Suffix): boolean {
   if (format !== 'BinarySI') return whole.length + fraction.length <= 18 && exponent - fraction.length >= -MAX_SCALE;
   return fraction === '' && whole.length + Math.trunc(exponent * 0.3) <= 14;
@@ -195,7 +187,7 @@ export function quantitySign({ unscaled }: Quantity): -1 | 0 | 1 {
 /** Larger values cannot occur in sums of the program. */
 const MAX_VALUE_DIGITS = 64;
 
-/** The amount as an integer, rounded up away from zero (bytes of a memory quantity); beyond 64 digits it is ±10^64. */
+/** An integer, rounded up away from zero (bytes of a memory quantity); beyond 64 digits ±10^64. */
 export function quantityValue({ unscaled, scale }: Quantity): bigint {
   const { unscaled: value, scale: left } = roundAway({ unscaled, scale }, 0);
   if (value === 0n) return 0n;

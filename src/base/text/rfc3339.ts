@@ -1,10 +1,8 @@
 const SYNTAX = /^(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([-+])(\d\d):(\d\d))$/;
 
 /**
- * Parses a time of a Kubernetes object.
- * @param text RFC 3339, e.g. `2026-01-02T03:04:05Z` or with an offset; fractions of a second are dropped
- * @returns the same instant in UTC to the second, as Kubernetes prints it; null when the text is not a valid
- *   time
+ * The same instant in UTC to the second, as Kubernetes prints it; null: invalid. Fractions of a second are
+ * dropped.
  * @see Go 1.26 time.Parse with time.RFC3339; metav1.Time
  */
 export function normaliseRfc3339(text: string): string | null {

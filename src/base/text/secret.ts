@@ -1,9 +1,8 @@
 const inspectSymbol = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * A value that must never be shown: a token, a private key, a password. Every form of printing, logging,
- * templating or serialising returns `[secret]`. Only adapters, and the encoders that prepare the adapters'
- * payloads, call `reveal()`.
+ * A token, a private key, a password: every form of printing, logging, templating or serialising returns
+ * `[secret]`. Only adapters, and the encoders that prepare their payloads, call `reveal()`.
  */
 export class Secret {
   readonly #value: string;
@@ -34,10 +33,7 @@ export class Secret {
   }
 }
 
-/**
- * Text that may contain secrets, such as a kubeconfig with a token. It prints masked; `reveal()` returns the
- * unmasked text for the file.
- */
+/** A kubeconfig with a token, for example: prints masked; `reveal()` returns the text for the file. */
 export class SensitiveText {
   readonly #parts: readonly (string | Secret)[];
 

@@ -4,10 +4,8 @@ const RESERVED = new Set(
 );
 
 /**
- * Quotes a word for POSIX sh, so that the shell reads exactly this text wherever a word is allowed, also as a
- * command name.
- * @returns the word itself when it has no special character, else the word in single quotes
- * @throws RangeError when it contains a NUL, which no process argument can contain
+ * Quotes a word for POSIX sh, also as a command name, in single quotes if it has a special character.
+ * @throws RangeError for a NUL, which no process argument can contain
  * @see POSIX.1-2024 Shell Command Language, 2.2 Quoting and 2.4 Reserved Words
  */
 export function quoteShell(word: string): string {

@@ -10,8 +10,8 @@ export interface StyledPart {
 }
 
 /**
- * Text for a person, without terminal codes: the writer escapes the control characters of every part, which
- * may originate from a host, and then adds the codes of the styles.
+ * Without terminal codes: the writer escapes the control characters of every part, which may originate from a
+ * host, and then adds the codes of the styles.
  */
 export type Text = string | readonly (string | StyledPart)[];
 
@@ -19,10 +19,7 @@ export function styled(style: Style, text: string): StyledPart {
   return { style, text };
 }
 
-/**
- * Joins lines, each with a newline at its end. A newline inside a line is data and is shown as `\x0a`, so
- * that no host can add a line.
- */
+/** A newline inside a line is data and is shown as `\x0a`, so that no host can add a line. */
 export function joinLines(lines: readonly string[]): string;
 export function joinLines(lines: readonly Text[]): Text;
 export function joinLines(lines: readonly Text[]): Text {

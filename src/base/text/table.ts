@@ -1,19 +1,15 @@
 import { escapeUnprintableInLine } from './printable.ts';
 
 /**
- * Renders rows with aligned columns, separated by two spaces. Control characters in a cell are escaped before
- * it is measured, because a newline would add a row.
+ * Aligned columns, separated by two spaces, without trailing spaces. Control characters are escaped first: a
+ * newline would add a row.
  * @param width maximum line width; the last column is truncated with `…`. null: nothing is truncated
- * @returns lines without trailing spaces
  */
 export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
   return tableRenderer()(rows).map((line) => truncate(line, width));
 }
 
-/**
- * Renders a table in parts, as `renderTable`. The columns of a part are at least as wide as those of the parts
- * before, so that rows printed one after the other stay aligned.
- */
+/** For parts of a table that are printed one after the other: each keeps at least the widths of those before. */
 export function tableRenderer(): (rows: readonly (readonly string[])[]) => readonly string[] {
   const widths: number[] = [];
   return (rows) => {
@@ -30,8 +26,7 @@ export function tableRenderer(): (rows: readonly (readonly string[])[]) => reado
 }
 
 /**
- * Renders a table whose last columns are broken at spaces if the table is wider than a line, so that a terminal does not
- * break its rows in the middle of a word.
+ * Breaks the last columns at spaces if the table is wider than a line: a terminal would break words.
  * @param width maximum line width; undefined, or too narrow for the other columns: nothing is broken
  * @param flexible number of columns at the end that may be broken
  */
@@ -98,9 +93,8 @@ export function wrapText(text: string, width: number): readonly string[] {
 }
 
 /**
- * Renders rows like Go's tabwriter with kubeadm's settings: columns at least 10 wide, separated by three spaces; the last
- * column has no padding.
- * @returns lines without a final newline
+ * As Go's tabwriter with kubeadm's settings: columns at least 10 wide, separated by three spaces; without
+ * padding at the end.
  */
 export function renderTabTable(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(10, ...rows.map((row) => (row[i] ?? '').length + 3)));

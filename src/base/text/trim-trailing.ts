@@ -1,7 +1,4 @@
-/**
- * The text without any of some characters at its end. Linear time; `/[chars]+$/` is quadratic for a long run
- * of them.
- */
+/** Linear time; `/[chars]+$/` is quadratic for a long run of them. */
 export function trimTrailing(text: string, characters: string): string {
   let end = text.length;
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--;

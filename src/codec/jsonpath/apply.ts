@@ -10,11 +10,10 @@ export interface JsonPathOptions {
 }
 
 /**
- * Applies a template to a document. The results of a path are separated by spaces; objects and lists are
- * printed as JSON. A missing field prints nothing.
- * @returns the text without a final newline, as kubectl prints it; with `asJson` the lists, each with a newline
- * @throws JsonPathError for an index out of bounds, for an index, slice or filter of another value than a list, and
- *   for a missing field that is refused
+ * The results of a path are separated by spaces; objects and lists are printed as JSON, without a final
+ * newline, as kubectl prints them.
+ * @throws JsonPathError for an index out of bounds, for an index, slice or filter of another value than a
+ *   list, and for a missing field that is refused
  */
 export function applyJsonPath({ parts }: JsonPath, document: Json, options: JsonPathOptions = {}): string {
   const refuses = options.missing === 'refused';

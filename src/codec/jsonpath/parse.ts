@@ -1,6 +1,5 @@
 /**
- * A template in the JSONPath dialect of kubectl, parsed. A template is text with actions in braces; an action
- * is a sequence of steps.
+ * A template in the JSONPath dialect of kubectl: text with actions in braces, which are sequences of steps.
  * @see https://kubernetes.io/docs/reference/kubectl/jsonpath/
  */
 export interface JsonPath {

@@ -12,13 +12,10 @@ export interface CredentialMaterial {
   readonly token?: string;
 }
 
-/** Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they expire. */
+/** Agent and headers for one kubeconfig context; credentials from plugins are reused until they expire. */
 export type PrepareRequestOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
 
-/**
- * Delegates the complex parts to @kubernetes/client-node: credential plugins, OIDC and other auth-providers.
- * @param folder base of relative paths in the kubeconfig
- */
+/** Credential plugins, OIDC and other auth-providers. `folder`: base of relative paths in the kubeconfig. */
 export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareRequestOptions {
   const config = new KubeConfig();
   return async ({ caData, certData, keyData, token }) => {
@@ -39,10 +36,7 @@ function clusterOptions({ server, insecureSkipTlsVerify, tlsServerName, proxyUrl
   return { server, skipTLSVerify: insecureSkipTlsVerify || server.startsWith('http:'), tlsServerName, proxyUrl };
 }
 
-/**
- * Adds parts that client-node lacks: the plugin's path is relative to the kubeconfig, and
- * KUBERNETES_EXEC_INFO describes the request to the plugin.
- */
+/** Parts that client-node lacks: a plugin's path is relative to the kubeconfig, and KUBERNETES_EXEC_INFO. */
 function execOptions({ user, cluster }: KubeconfigTarget, folder: string): JsonObject | undefined {
   const exec = user?.exec;
   if (!exec) return undefined;

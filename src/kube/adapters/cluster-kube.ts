@@ -24,7 +24,7 @@ import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
 interface KubeClusterOptions {
-  /** A path, or the text of a file already read; relative paths in it are relative to the folder of that file. */
+  /** A path, or the text of a file; relative paths in it are relative to its folder. */
   readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot | undefined;
@@ -44,8 +44,8 @@ interface KubeClusterOptions {
   /** Limits the requests. Absent: no limit. */
   readonly limiter?: RequestRateLimiter | undefined;
   /**
-   * Ends the requests of `untilInterrupted` and `forPolls` that wait for `limiter`: they reject with its reason. Other
-   * requests continue, because they may remove what an interrupted run created.
+   * Ends the requests of `untilInterrupted` and `forPolls` that wait for `limiter`. Others continue: they may
+   * remove what an interrupted run created.
    */
   readonly signal?: AbortSignal | undefined;
 }

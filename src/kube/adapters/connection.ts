@@ -26,16 +26,13 @@ interface OpenConnection {
 /** Connects to one API server with the credentials of one kubeconfig context. */
 export interface Connection {
   /**
-   * The current agent and headers; files and credential plugins are read again periodically.
+   * Files and credential plugins are read again periodically.
    * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin returns no credentials
    */
   open(): Promise<OpenConnection>;
-  /** Discards credentials that the server rejected. Returns false when the kubeconfig has no source of new ones. */
+  /** Discards credentials that the server rejected. False: the kubeconfig has no source of new ones. */
   renew(): boolean;
-  /**
-   * Why the server may reject the credentials: an expired client certificate, or a bootstrap token, which is
-   * short-lived.
-   */
+  /** Why the server may reject them: an expired client certificate, or a bootstrap token, which is short-lived. */
   credentialFailure(): string | undefined;
   close(): void;
 }
@@ -230,10 +227,7 @@ function basicAuth(user: KubeconfigUser | null): OutgoingHttpHeaders {
   return { Authorization: `Basic ${Buffer.from(`${user.username}:${user.password?.reveal() ?? ''}`, 'utf8').toString('base64')}` };
 }
 
-/**
- * The headers that impersonate the user of `as` in a user entry; none without `as`.
- * @see k8s.io/client-go transport.NewImpersonatingRoundTripper (1.36)
- */
+/** None without `as` in a user entry. @see k8s.io/client-go transport.NewImpersonatingRoundTripper (1.36) */
 export function impersonationHeaders(user: KubeconfigUser | null): OutgoingHttpHeaders {
   const as = user?.impersonate;
   if (!as) return {};

@@ -3,10 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
 import type { Dial } from '../dial.ts';
 
-/**
- * An agent whose connections a `Dial` opens. TLS ends in this process, so the host that forwards the
- * connection sees only ciphertext.
- */
+/** TLS ends in this process: the host that forwards a connection sees only ciphertext. */
 export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {
   return new DialingAgent(dial, tls);
 }

@@ -19,8 +19,7 @@ const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
 const BANNER_MS = 1_000;
 
 /**
- * Web requests with Node's own modules. The certificate is verified before the first byte of a request is
- * sent.
+ * The certificate is verified before the first byte of a request is sent.
  * @param env names the proxy and CA files (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
  */
 export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
@@ -238,9 +237,8 @@ const BUNDLES = [
 ];
 
 /**
- * The CAs that the local host trusts, as PEM: SSL_CERT_FILE or the distribution's bundle, else Node's
- * built-in CAs; plus NODE_EXTRA_CA_CERTS. Unreadable files are ignored: verification then fails and reports
- * the unknown CA.
+ * As PEM: SSL_CERT_FILE or the distribution's bundle, else Node's built-in CAs; plus NODE_EXTRA_CA_CERTS.
+ * Unreadable files are ignored: verification then fails and reports the unknown CA.
  */
 export async function trustedCas(env: ProxyEnvironment): Promise<readonly string[]> {
   const extra = await read(env.NODE_EXTRA_CA_CERTS);

@@ -36,7 +36,7 @@ const BY_CODE: Readonly<Record<string, readonly [why: string, hint: string]>> = 
 
 const NEVER_SENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
 
-/** Explains an error of node:http, node:https or a proxy agent. The explanation contains nothing of the request. */
+/** Explains an error of node:http, node:https or a proxy agent, without anything of the request. */
 export function explainNetworkError(error: unknown): NetworkFailure {
   if (error instanceof ProxyError) return explainProxyError(error);
   const { code, message } = describe(error);

@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { AppError } from '../../base/errors.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 
-/**
- * Reads a file that the user must provide.
- * @param refuse creates the error from the reason, a clause
- */
+/** @param refuse creates the error from the reason, a clause */
 export function readTextFile(path: string, refuse: (why: string, cause: unknown) => AppError): string {
   try {
     return readFileSync(path, 'utf8');

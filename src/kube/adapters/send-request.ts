@@ -19,10 +19,7 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Name of the object: 404 for this object is a valid result. A 404 for an unknown path remains an error. */
   readonly absent?: string;
-  /**
-   * A server behind the API server may answer (a kubelet through its proxy): text responses are passed on,
-   * and failures are not retried.
-   */
+  /** A kubelet behind the API server may answer: text responses are passed on, and failures are not retried. */
   readonly proxied?: boolean;
 }
 
@@ -46,11 +43,9 @@ interface SenderOptions {
 
 export interface Sender {
   /**
-   * Sends a request and reads its response. Only reads are retried after a server failure (5xx) or a broken
-   * connection; requests rejected for overload (429) are always retried. All attempts share the timeout of
-   * one call.
-   * @throws AppError as cluster.ts lists them, for every status of 400 or more except an expected 404; the reason of
-   *   `turnSignal`
+   * Only reads are retried after a server failure (5xx) or a broken connection; requests rejected for
+   * overload (429) always. All attempts share the timeout of one call.
+   * @throws AppError as cluster.ts lists them, except for an expected 404; the reason of `turnSignal`
    */
   send(request: ApiRequest): Promise<ApiResponse>;
   /** Starts a stream; resolves when the server has accepted it. The timeout does not apply after that. */

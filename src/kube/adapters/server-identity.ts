@@ -3,12 +3,10 @@ import { checkServerIdentity as nodeCheckServerIdentity, type PeerCertificate } 
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
 /**
- * Reports whether a certificate is valid for a host, for `checkServerIdentity` of a TLS connection. Works as
- * Node's own check, except that Node 22.23, 24.17, 24.18 and 26.4 treat an IPv6 address as a domain name and
- * reject every certificate for one.
- * @param host name or address, without brackets
+ * As Node's own check, except that Node 22.23, 24.17, 24.18 and 26.4 treat an IPv6 address as a domain name
+ * and reject every certificate for one (nodejs/node issue 64032).
+ * @param host without brackets
  * @returns undefined for a match; else the error that closes the connection (ERR_TLS_CERT_ALTNAME_INVALID)
- * @see nodejs/node issue 64032
  */
 export function checkServerIdentity(host: string, certificate: PeerCertificate): Error | undefined {
   if (isIP(host) === 6 && x509CertificateOf(certificate.raw)?.checkIP(host) !== undefined) return undefined;

@@ -3,10 +3,7 @@ import { SocksClient } from 'socks';
 import type { ProxyRefusal } from '../proxy.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 
-/**
- * Opens a TCP connection to a destination through a SOCKS 5 proxy.
- * @throws ProxyError
- */
+/** @throws ProxyError */
 export async function openSocksTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const socket = await dial(proxy, signal);
   const abort = (): void => void socket.destroy();

@@ -6,12 +6,7 @@ import { dialingAgent } from './dialing-agent.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
-/**
- * Opens a TCP connection to a destination through an HTTP (CONNECT) or SOCKS proxy. Credentials in the URL
- * are sent to the proxy only; the proxy resolves host names.
- * @param port port of the destination
- * @throws ProxyError
- */
+/** Through an HTTP (CONNECT) or SOCKS proxy, which resolves host names. @throws ProxyError */
 export async function openTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   if (!proxy.protocol.startsWith('socks')) return openHttpTunnel(proxy, host, port, signal);
   const { openSocksTunnel } = await import('./socks-tunnel.ts');
@@ -22,10 +17,7 @@ export function tunnelAgent(proxy: URL, tls: AgentOptions): Agent {
   return dialingAgent(({ host, port }) => openTunnel(proxy, host, port), tls);
 }
 
-/**
- * Opens a TCP connection to a destination through an HTTP proxy (CONNECT).
- * @throws ProxyError
- */
+/** With CONNECT. @throws ProxyError */
 export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const destination = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
