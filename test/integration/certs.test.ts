@@ -8,6 +8,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const BINDING = {
@@ -34,7 +35,7 @@ describe('certs', { timeout: 120_000 }, () => {
     lab = await startLab({ directory, hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    await startFirstNode(lab);
     const join2 = ['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, '--host', 'node2'];
     expect((await runCommand(join2)).code).toBe(0);
     const validity = { notBefore: new Date('2025-01-01T00:00:00Z'), notAfter: new Date('2026-01-01T00:00:00Z') };

@@ -9,6 +9,7 @@ import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
@@ -47,7 +48,7 @@ describe('csr', { timeout: 120_000 }, () => {
     lab = await startLab({ directory, hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    await startFirstNode(lab);
     const declared = ['--host', 'node2', '--set', 'serverTLSBootstrap=true'];
     expect((await runCommand(['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, ...declared])).code).toBe(0);
     const isServing = ({ spec }: KubeObject): boolean => JSON.stringify(spec).includes('kubelet-serving');

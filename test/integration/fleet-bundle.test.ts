@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { writeDockerArchive } from '../support/image-archives.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -41,8 +42,7 @@ describe('apply --bundle', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-fb-'));
     lab = await startLab({ directory: at('lab'), hosts: 1 });
-    const init = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1');
-    expect(init.code, init.stderr).toBe(0);
+    await startFirstNode(lab);
     for (const [name, text] of [
       ['ctr', CTR],
       ['crictl', CRICTL],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('the canary of apply', { timeout: 120_000 }, () => {
@@ -35,8 +36,7 @@ groups: [{name: edge}]
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-canary-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 4 });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--ssh-config', lab.sshConfig, '--host', 'node1'];
-    expect((await runCommand(init)).code).toBe(0);
+    await startFirstNode(lab);
     expect((await run('apply', '-y', '-f', fleet(), '--canary', '0')).code).toBe(0);
   });
   afterAll(async () => {

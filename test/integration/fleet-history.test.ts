@@ -8,6 +8,7 @@ import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/
 import type { Host } from '../../src/host/access/host.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { Operation } from '../../src/host/operation/operation.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { generateKey } from '../support/sshd.ts';
 
@@ -38,9 +39,7 @@ hosts: [{name: node1}, {name: node2}]
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-history-'));
     lab = await startLab({ directory: path('lab'), hosts: 2 });
-    const ssh = ['--host', 'node1', '--reason', 'first node'];
-    const { code, stderr } = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh);
-    expect(code, stderr).toBe(0);
+    await startFirstNode(lab, '--reason', 'first node');
   });
   afterAll(async () => {
     await lab?.close();
@@ -67,7 +66,7 @@ hosts: [{name: node1}, {name: node2}]
     const plan = JSON.parse(readFileSync(path('plan.json'), 'utf8'));
     const common = { command: 'apply', reason: 'ticket 7', plan: plan.id, result: 'changed', signer: { principal: 'alice@example.com' } };
     expect(entries(1).map(({ command, reason }) => [command, reason])).toEqual([
-      ['init', 'first node'],
+      ['join', 'first node'],
       ['apply', 'ticket 7'],
     ]);
     expect(entries(1)[1]).toMatchObject({

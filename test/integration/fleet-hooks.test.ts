@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('hooks of a fleet file', { timeout: 120_000 }, () => {
@@ -35,8 +36,7 @@ hosts:
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-hooks-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
-    const init = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1');
-    expect(init.code, init.stderr).toBe(0);
+    await startFirstNode(lab);
     fleet('{}');
     const applied = await run('apply', '--yes', ...ofFile());
     expect(applied.code, applied.stderr).toBe(0);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 /** The host of the group edge would get a change that needs --allow unsafe, which only the host shows. */
@@ -51,8 +52,7 @@ ${more}`,
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-inspect-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--ssh-config', lab.sshConfig, '--host', 'node1'];
-    expect((await runCommand(init)).code).toBe(0);
+    await startFirstNode(lab);
     const joined = await apply(fleet('podPidsLimit: 900'));
     expect(joined.code, joined.stderr).toBe(0);
   });

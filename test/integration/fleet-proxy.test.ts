@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
@@ -24,8 +25,7 @@ describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-proxy-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 1 });
-    const init = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1');
-    expect(init.code, init.stderr).toBe(0);
+    await startFirstNode(lab);
   });
   afterAll(async () => {
     await lab?.close();

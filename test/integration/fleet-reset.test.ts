@@ -6,6 +6,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliOptions, type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('fleet reset', { timeout: 120_000 }, () => {
@@ -34,8 +35,7 @@ ${hosts}`,
     directory = mkdtempSync(join(tmpdir(), 'ka-fleet-reset-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 4 });
     cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
-    expect((await run(init)).code).toBe(0);
+    await startFirstNode(lab);
     fleet();
     const applied = await run(['apply', '--yes', '-f', join(directory, 'fleet.yaml'), '--limit', '!node1', '--canary', '0']);
     expect(applied.code, applied.stderr).toBe(0);

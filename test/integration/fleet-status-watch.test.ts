@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { interrupted } from '../../src/base/errors.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('fleet status --watch', { timeout: 120_000 }, () => {
@@ -18,9 +19,7 @@ describe('fleet status --watch', { timeout: 120_000 }, () => {
       join(directory, 'fleet.yaml'),
       `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\n${hosts}\n`,
     );
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1', '--ssh-config', lab.sshConfig];
-    const { code, stderr } = await runCommand(init);
-    expect(code, stderr).toBe(0);
+    await startFirstNode(lab);
   });
   afterAll(async () => {
     await lab?.close();

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 describe('the lab', () => {
@@ -39,7 +40,7 @@ describe('the lab', () => {
     }
   });
 
-  it('refuses a join before init, with the missing command', async () => {
+  it('refuses a join before cluster adopt, with the missing command', async () => {
     const lab = await start('early');
     const words = [lab.server.replace('https://', ''), '--token', lab.token.reveal(), '--ca-cert', lab.caFile];
     const { code, stderr } = await runCommand(['join', ...words, '--ssh-config', lab.sshConfig, '--host', 'node1']);
@@ -51,9 +52,7 @@ describe('the lab', () => {
 
   it('a kubelet patches only its own conditions, and keeps the transition time of an unchanged one', async () => {
     const lab = await start('conditions');
-    const endpoint = lab.server.replace(/^https:\/\//, '');
-    const flags = ['--kubeconfig', lab.kubeconfig, '--ssh-config', lab.sshConfig, '--control-plane-endpoint', endpoint];
-    expect(await runCommand(['init', ...flags, '--host', 'node1'])).toMatchObject({ code: 0 });
+    await startFirstNode(lab);
     const cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const node = { apiVersion: 'v1', kind: 'Node', name: 'node1' };
     type Condition = { readonly type: string; readonly lastHeartbeatTime: string; readonly lastTransitionTime: string };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
@@ -22,8 +23,7 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
 
   beforeAll(async () => {
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
-    const ssh = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
-    expect(await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh])).toMatchObject({ code: 0 });
+    await startFirstNode(lab);
     writeFileSync(
       file,
       `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nsshConfig: lab/ssh_config\ncluster: {kubeconfig: lab/admin.conf}\nhosts:\n  - {name: first, address: node1}\n  - {name: second, address: node2, nodeName: node-two}\n`,

@@ -6,6 +6,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { joinArguments } from '../support/join-arguments.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -37,7 +38,7 @@ describe('a host after reset', { timeout: 120_000 }, () => {
       fleet,
       `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts: [{name: node2, labels: {pool: edge}}]\n`,
     );
-    expect((await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1')).code).toBe(0);
+    await startFirstNode(lab);
     expect((await apply()).code).toBe(0);
     await untilTrue(async () => (await admin.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' })) !== null);
   });

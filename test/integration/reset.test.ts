@@ -6,6 +6,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { joinArguments } from '../support/join-arguments.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
@@ -25,8 +26,7 @@ describe('reset', { timeout: 120_000 }, () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-reset-'));
     lab = await startLab({ directory, hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', '--token', lab.token.reveal(), ...shared()];
-    expect((await runCommand(init)).code).toBe(0);
+    await startFirstNode(lab);
     expect((await join2()).code).toBe(0);
     await untilTrue(async () => (await node()) !== null);
   });

@@ -8,6 +8,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { createServices } from '../../src/wiring.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -56,7 +57,7 @@ describe('a run with a host that answers with huge output', { timeout: 240_000 }
     directory = mkdtempSync(join(tmpdir(), 'ka-busy-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    await startFirstNode(lab);
     const others = ['--host', 'node2', '--host', 'node3'];
     const joined = await runCommand(['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, ...others]);
     expect(joined.code, joined.stderr).toBe(0);

@@ -12,6 +12,7 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { bundle } from '../support/bundle.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
@@ -39,8 +40,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     directory = mkdtempSync(join(tmpdir(), 'ka-drift-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
     cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
-    expect((await run(...init)).code).toBe(0);
+    await startFirstNode(lab);
     const applied = await run('apply', '--yes', '-f', write(''), '--canary', '0');
     expect(applied.code, applied.stderr).toBe(0);
   });

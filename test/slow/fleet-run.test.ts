@@ -8,6 +8,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { interrupted } from '../../src/base/errors.ts';
 import { createServices } from '../../src/wiring.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
@@ -37,8 +38,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-fleet-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 4 });
-    const ssh = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh])).code).toBe(0);
+    await startFirstNode(lab);
     fleet();
   });
   afterAll(async () => {

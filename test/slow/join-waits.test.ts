@@ -6,6 +6,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
 
@@ -36,8 +37,7 @@ describe('join', { timeout: 120_000 }, () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-join-'));
     lab = await startLab({ directory, hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
-    const init = ['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', '--token', lab.token.reveal(), '--ssh-config', lab.sshConfig];
-    expect((await runCommand(init)).code).toBe(0);
+    await startFirstNode(lab);
     writeFileSync(
       join(directory, 'join.yaml'),
       `apiVersion: kubeadm.k8s.io/v1beta4

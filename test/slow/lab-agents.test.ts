@@ -7,6 +7,7 @@ import { startLab } from '../../lab/lab.ts';
 import { type LabAgents, startLabAgents } from '../../lab/lab-agents.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { joinArguments } from '../support/join-arguments.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -19,7 +20,7 @@ describe('lab --agents', () => {
   let lab: Lab;
   let agents: LabAgents;
   const run = (...argv: readonly string[]): Promise<CliResult> => {
-    const needsHosts = /^(?:init|join|node explain|dynamic (?:enable|disable|inspect))/.test(argv.join(' '));
+    const needsHosts = /^(?:join|node explain|dynamic (?:enable|disable|inspect))/.test(argv.join(' '));
     const ssh = needsHosts ? ['--ssh-config', lab.sshConfig] : [];
     return runCommand([...argv, ...ssh, '--kubeconfig', lab.kubeconfig]);
   };
@@ -35,8 +36,7 @@ describe('lab --agents', () => {
     const services = createServices({ env, stdin: Readable.from([]), stdout: nowhere, stderr: nowhere, signal: stop.signal });
     const names = lab.hosts.map(({ name }) => name);
     agents = await startLabAgents(services, { lab, names, trialMs: 500, failed: () => undefined });
-    const endpoint = lab.server.replace(/^https:\/\//, '');
-    expect(await run('init', '--control-plane-endpoint', endpoint, '--host', 'node1')).toMatchObject({ code: 0 });
+    await startFirstNode(lab);
     expect(await runCommand(joinArguments(lab, 'node2'))).toMatchObject({ code: 0 });
     await agents.waitForReports();
   }, 60_000);

@@ -8,6 +8,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster, KubeObject } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -69,8 +70,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     program = join(directory, 'agent.mjs');
     writeFileSync(program, '#!/usr/bin/env node\nprocess.exit(0);\n');
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
-    const init = ['init', '--host', 'node1', '--token', lab.token.reveal(), ...shared()];
-    expect((await runCommand(init)).code).toBe(0);
+    await startFirstNode(lab);
     const endpoint = lab.server.replace('https://', '');
     const others = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig];
     const joined = await runCommand(['join', endpoint, '--token', lab.token.reveal(), '--ca-cert', lab.caFile, ...others]);

@@ -10,6 +10,7 @@ import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { formatSourceAnnotation } from '../../src/kubelet/layers/config-source.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { HOSTILE, UNSAFE } from '../support/hostile-text.ts';
 import { type CliOptions, type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -50,7 +51,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    await startFirstNode(lab);
     const join2 = ['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, '--host', 'node2'];
     expect((await runCommand(join2)).code).toBe(0);
     fleetFile = join(directory, 'fleet.yaml');

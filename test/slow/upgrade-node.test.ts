@@ -7,6 +7,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { startFirstNode } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
@@ -32,7 +33,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     lab = await startLab({ directory, hosts: 2 });
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    await startFirstNode(lab);
     const patches = join(directory, 'patches');
     const overlay = join(directory, 'node2.yaml');
     mkdirSync(patches);
