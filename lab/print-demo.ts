@@ -36,8 +36,8 @@ async function runCaptured({ output, runCommand }: CommandServices, argv: readon
 }
 
 const STEPS: Readonly<Record<DemoStep, string>> = {
-  init: '1. The first node: its kubelet is configured and started, the configuration for all others is uploaded.',
-  join: '2. The other hosts run the join command that init printed and use the configuration in the cluster. Host-specific settings are detected (node2 uses systemd-resolved) or declared.',
+  adopt: '1. The configuration for all nodes is uploaded to the cluster, with the rules that let nodes join.',
+  join: '2. The hosts run the printed join command and use the configuration in the cluster. Host-specific settings are detected (node2 uses systemd-resolved) or declared.',
   files: '3. The files on the hosts.',
   cluster: '4. The configuration in the cluster.',
   'second-run': '5. A second run plans nothing.',

@@ -12,7 +12,7 @@ export interface DemoPorts extends LabAgentPorts, Pick<LocalFiles, 'writeLocalFi
 }
 
 /** The steps of the demo, in this order. `join` and the last three are omitted in a lab of one host. */
-export type DemoStep = 'init' | 'join' | 'files' | 'cluster' | 'second-run' | 'assign' | 'refuse' | 'reset';
+export type DemoStep = 'adopt' | 'join' | 'files' | 'cluster' | 'second-run' | 'assign' | 'refuse' | 'reset';
 
 /** The files that a host has after the join. */
 export interface HostFiles {
@@ -45,44 +45,42 @@ export interface DemoView {
   agentFailed(nodeName: string, error: unknown): void;
 }
 
-/** `stopped`: init or join failed, so the remaining steps were not run; `unexpected`: a later step had another result. */
+/** `stopped`: cluster adopt or join failed, so the remaining steps were not run; `unexpected`: a later step had another result. */
 export type DemoResult = 'succeeded' | 'unexpected' | 'stopped';
 
 /**
- * Runs the main workflow in a lab: init on one host, join on the others, the resulting files and objects, a second
- * run without changes, and new configurations for running kubelets.
+ * Runs the main workflow in a lab: cluster adopt, join on the hosts, the resulting files and objects, a second run without
+ * changes, and new configurations for running kubelets.
  */
 export async function runDemo(services: DemoPorts, lab: Lab, view: DemoView): Promise<DemoResult> {
   const { run, report } = view;
   const succeeds = async (argv: readonly string[]): Promise<boolean> => (await run(argv)).exitCode === 0;
-  const ssh = ['--ssh-config', lab.sshConfig] as const;
-  const [first, ...others] = lab.hosts.map(({ name }) => name);
+  const [first = '', ...others] = lab.hosts.map(({ name }) => name);
   const endpoint = lab.server.replace(/^https:\/\//, '');
-  const init = ['init', '--kubeconfig', lab.kubeconfig, '--control-plane-endpoint', endpoint, ...ssh, '--host', first ?? ''];
-  report({ kind: 'step', step: 'init' });
-  const { exitCode, stdout } = await run(init);
+  const adopt = ['cluster', 'adopt', '--kubeconfig', lab.kubeconfig, '--control-plane-endpoint', endpoint, '--print-join-command'];
+  report({ kind: 'step', step: 'adopt' });
+  const { exitCode, stdout } = await run(adopt);
   if (exitCode !== 0) return 'stopped';
   // Without --host, join would change the computer on which the lab runs.
-  const hosts = others.flatMap((name) => ['--host', name]);
-  const join = hosts.length === 0 ? null : [...joinCommandIn(stdout), ...ssh, ...hosts, '--set', 'maxPods=60'];
-  if (join !== null) {
-    report({ kind: 'step', step: 'join' });
-    if (!(await succeeds(join))) return 'stopped';
-  }
+  const join = [...joinCommandIn(stdout), '--ssh-config', lab.sshConfig];
+  const different = others.flatMap((name) => ['--host', name]);
+  const joins = [[...join, '--host', first], ...(different.length === 0 ? [] : [[...join, ...different, '--set', 'maxPods=60']])];
+  report({ kind: 'step', step: 'join' });
+  for (const each of joins) if (!(await succeeds(each))) return 'stopped';
   report({ kind: 'step', step: 'files' });
   for (const host of lab.hosts) report({ kind: 'host-files', ...(await readHostFiles(services, host)) });
   report({ kind: 'step', step: 'cluster' });
   report({ kind: 'cluster-config', ...(await readClusterConfig(services, lab)) });
   report({ kind: 'step', step: 'second-run' });
   const changesNothing = async (command: readonly string[]): Promise<boolean> => succeeds([...command, '--dry-run', '--exit-code']);
-  const second = [await changesNothing(init), join === null || (await changesNothing(join))];
-  const isUnchanged = second.every(Boolean);
+  let isUnchanged = true;
+  for (const each of [adopt, ...joins]) isUnchanged = (await changesNothing(each)) && isUnchanged;
   report({ kind: 'starts', starts: lab.hosts.map(({ name, kubeletStarts }) => ({ host: name, count: kubeletStarts() })), isUnchanged });
   const isChanged = others.length === 0 || (await changeWithAgents(services, lab, { names: others, view }));
   return isUnchanged && isChanged ? 'succeeded' : 'unexpected';
 }
 
-/** The arguments of the join command that init printed. */
+/** The arguments of the join command that cluster adopt printed. */
 function joinCommandIn(printed: string): readonly string[] {
   return /^ *kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ').filter(Boolean) ?? ['join'];
 }

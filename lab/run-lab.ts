@@ -32,8 +32,8 @@ function describeLab(lab: Lab): string {
 Hosts (each a directory behind an SSH server; commands over SSH run on this computer, as your user):
 ${hosts}
 Try these commands in another terminal, in this order:
-  kubeletadm init --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint} ${flags} --host node1
-  kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
+  kubeletadm cluster adopt --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint}
+  kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node1
   kubeletadm token create --print-join-command --kubeconfig ${lab.kubeconfig}
   kubeletadm dynamic status --kubeconfig ${lab.kubeconfig}                # with --agents
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml

@@ -9,8 +9,9 @@ import { runCli } from '../src/cli/run.ts';
 import { kubeCluster } from '../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../src/kube/cluster.ts';
 import { createServices } from '../src/wiring.ts';
+import { joinArguments } from '../test/support/join-arguments.ts';
 
-/** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench. */
+/** The embedded lab with two nodes, for a bench. */
 export interface BenchLab {
   readonly lab: Lab;
   readonly services: Services;
@@ -42,11 +43,11 @@ export async function startBenchLab(...joining: readonly string[]): Promise<Benc
     signal: new AbortController().signal,
   });
   const cli = async (...argv: string[]): Promise<void> => {
-    if ((await runCli([...argv, '--ssh-config', lab.sshConfig, '--token', lab.token.reveal()], services, '0')) !== 0)
-      throw new Error(`${argv[0]} failed:\n${errors}`);
+    if ((await runCli(argv, services, '0')) !== 0) throw new Error(`${argv[0]} failed:\n${errors}`);
   };
-  await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1');
-  await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', ...joining);
+  await cli('cluster', 'adopt', '--kubeconfig', lab.kubeconfig);
+  await cli(...joinArguments(lab, 'node1'));
+  await cli(...joinArguments(lab, 'node2'), ...joining);
   const cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig }, env: {} });
   return {
     lab,

@@ -29,27 +29,29 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
  * Runs kubeletadm with this command line; false when it failed. Asynchronous: the API server may be part of
  * this process.
  */
-async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<boolean> {
-  const argv = [...args, '--ssh-config', lab.sshConfig];
+async function kubeletadm(...argv: readonly string[]): Promise<boolean> {
   print(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
   const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, 'src/bin.ts'), ...argv], { cwd: ROOT, stdio: 'inherit' });
   return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)));
 }
 
+const applyFleet = (lab: LabHosts): Promise<boolean> => kubeletadm('apply', '--yes', '-f', FLEET, '--ssh-config', lab.sshConfig);
+
 /** Settings of the fleet file for all lab hosts: they share the local kernel. */
-function fleet(lab: LabHosts, first: string): string {
-  const [one, ...others] = lab.names;
+function fleet(lab: LabHosts, isReal: boolean): string {
+  const [first = '', ...others] = lab.names;
   return `# The hosts of npm run lab. Change it, and apply it again.
 apiVersion: kubeletadm.dev/v1alpha1
 kind: Fleet
 kubernetesVersion: "1.36"
 cluster:
   kubeconfig: admin.conf
-${first === '' ? '' : '  configuration: cluster.yaml\n'}baseline:
-  nodeIP: ${lab.address(one as string).replace(/\d+$/, '0/24')}
+${isReal ? '  configuration: cluster.yaml\n' : ''}baseline:
+  nodeIP: ${lab.address(first).replace(/\d+$/, '0/24')}
   ignorePreflightErrors: [SystemVerification, Swap, FileExisting-losetup, ImagePull]
 hosts:
-${first}${others.map((name) => `  - name: ${name}\n`).join('')}`;
+  - name: ${first}
+${isReal ? '    role: control-plane\n' : ''}${others.map((name) => `  - name: ${name}\n`).join('')}`;
 }
 
 /** For all nodes, in case the local host still uses cgroup v1. */
@@ -71,19 +73,19 @@ async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof fi
   print('Putting the images of the control plane on the hosts.');
   importControlPlaneImages(lab, binaries);
   writeFileSync(join(DIRECTORY, 'cluster.yaml'), CLUSTER);
-  writeFileSync(FLEET, fleet(lab, `  - name: ${lab.names[0]}\n    role: control-plane\n`));
-  return kubeletadm(lab, 'apply', '--yes', '-f', FLEET);
+  writeFileSync(FLEET, fleet(lab, true));
+  return applyFleet(lab);
 }
 
 /**
- * An API server in this process: the first host becomes its first node, the others join with the fleet file.
+ * An API server in this process, which all hosts join with the fleet file.
  */
 async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; readonly close: () => Promise<void> }> {
   for (const name of lab.names) lab.reset(name);
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'csr-approver', 'csr-signer'] });
   lab.expose(Number(new URL(api.url).port));
   writeFileSync(ADMIN, api.adminKubeconfig(), { mode: 0o600 });
-  writeFileSync(FLEET, fleet(lab, ''));
+  writeFileSync(FLEET, fleet(lab, false));
   const cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: ADMIN } });
   const endNodes = registerNodes(lab, cluster, api.ca);
   const config = join(DIRECTORY, 'cluster.yaml');
@@ -91,9 +93,7 @@ async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; 
     config,
     `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: ${new URL(api.url).host}\n---\n${KUBELET}`,
   );
-  const ignored = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup'];
-  const init = ['init', '--kubeconfig', ADMIN, '--config', config, '--host', lab.names[0] as string, ...ignored];
-  const done = (await kubeletadm(lab, ...init)) && (await kubeletadm(lab, 'apply', '--yes', '-f', FLEET));
+  const done = (await kubeletadm('cluster', 'adopt', '--kubeconfig', ADMIN, '--config', config)) && (await applyFleet(lab));
   const close = async (): Promise<void> => {
     await endNodes();
     await cluster.close();

@@ -50,7 +50,7 @@ function recordingView(codes: readonly (readonly [RegExp, ExitCode])[] = []): Re
       const line = argv.join(' ');
       lines.push(line);
       const exitCode = codes.find(([pattern]) => pattern.test(line))?.[1] ?? 0;
-      return { exitCode, stdout: line.startsWith('init') ? `Join the other nodes with:\n\n  kubeletadm ${JOIN}\n` : '' };
+      return { exitCode, stdout: line.startsWith('cluster adopt') ? `Join the other nodes with:\n\n  kubeletadm ${JOIN}\n` : '' };
     },
     report: (event) => events.push(event),
     agentFailed: (nodeName, error) => {
@@ -91,13 +91,14 @@ function demoPorts(): DemoPorts {
 }
 
 describe('the demo in a lab of one host', () => {
-  it('runs init twice and shows the files and the configuration in between', async () => {
+  it('runs each command twice and shows the files and the configuration in between', async () => {
     const view = recordingView();
     expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('succeeded');
-    const init = 'init --kubeconfig /lab/admin.conf --control-plane-endpoint 127.0.0.1:1 --ssh-config /lab/ssh_config --host node1';
-    expect(view.lines.filter((line) => line.startsWith('init'))).toEqual([init, `${init} --dry-run --exit-code`]);
-    expect(view.lines).toHaveLength(2);
-    expect(stepsOf(view)).toEqual(['init', 'files', 'cluster', 'second-run']);
+    const adopt = 'cluster adopt --kubeconfig /lab/admin.conf --control-plane-endpoint 127.0.0.1:1 --print-join-command';
+    const join = `${JOIN} --ssh-config /lab/ssh_config --host node1`;
+    const again = ' --dry-run --exit-code';
+    expect(view.lines).toEqual([adopt, join, adopt + again, join + again]);
+    expect(stepsOf(view)).toEqual(['adopt', 'join', 'files', 'cluster', 'second-run']);
     expect(view.events.filter(({ kind }) => kind !== 'step')).toEqual([
       {
         kind: 'host-files',
@@ -112,7 +113,7 @@ describe('the demo in a lab of one host', () => {
   });
 
   it('reports changes that are pending in the second run', async () => {
-    const view = recordingView([[/^init .*--dry-run/, 6]]);
+    const view = recordingView([[/^cluster adopt .*--dry-run/, 6]]);
     expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('unexpected');
     expect(view.events.at(-1)).toMatchObject({ kind: 'starts', isUnchanged: false });
   });
@@ -121,17 +122,18 @@ describe('the demo in a lab of one host', () => {
 describe('the demo in a lab of three hosts', () => {
   const lab = labOf(['node1', 'node2', 'node3']);
 
-  it('stops if init fails', async () => {
-    const view = recordingView([[/^init/, 3]]);
+  it('stops if cluster adopt fails', async () => {
+    const view = recordingView([[/^cluster adopt/, 3]]);
     expect(await runDemo(demoPorts(), lab, view)).toBe('stopped');
-    expect(stepsOf(view)).toEqual(['init']);
+    expect(stepsOf(view)).toEqual(['adopt']);
   });
 
-  it('runs the join command that init printed on the other hosts, and stops if join fails', async () => {
-    const view = recordingView([[/^join/, 4]]);
+  it('runs the printed join command on the hosts, and stops if join fails', async () => {
+    const view = recordingView([[/^join .*node3/, 4]]);
     expect(await runDemo(demoPorts(), lab, view)).toBe('stopped');
-    expect(view.lines.slice(1)).toEqual([`${JOIN} --ssh-config /lab/ssh_config --host node2 --host node3 --set maxPods=60`]);
-    expect(stepsOf(view)).toEqual(['init', 'join']);
+    const join = `${JOIN} --ssh-config /lab/ssh_config`;
+    expect(view.lines.slice(1)).toEqual([`${join} --host node1`, `${join} --host node2 --host node3 --set maxPods=60`]);
+    expect(stepsOf(view)).toEqual(['adopt', 'join']);
   });
 });
 
