@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { JsonObject } from '../../src/base/json.ts';
 import { parseSource } from '../../src/codec/source.ts';
 import { CONFIG_ERRORS } from '../../src/dynamic/error-texts.ts';
-import type { Catalogue, Minor } from '../../src/kubelet/catalogue/catalogue.ts';
+import type { KubeletReader } from '../../src/kubelet/catalogue/catalogue.ts';
 import { syntaxOf } from '../../src/kubelet/documents/decode.ts';
 import { resolveRelativePaths } from '../../src/kubelet/effective/running-config.ts';
 import { validateKubeletConfiguration } from '../../src/kubelet/validate/validate.ts';
@@ -16,7 +16,7 @@ export type LoadedPayload =
  * Loads a file as a kubelet of a minor version does: reads, decodes leniently, resolves relative paths, sets
  * defaults, validates.
  */
-export function loadPayload(file: string, { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue }): LoadedPayload {
+export function loadPayload(file: string, { minor, catalogue }: KubeletReader): LoadedPayload {
   const failed = (why: string): LoadedPayload => ({ config: null, error: CONFIG_ERRORS.LOAD_FAILED.text, why });
   if (!existsSync(file)) return failed(`failed to read kubelet config file "${file}", error: open ${file}: no such file or directory`);
   const text = readFileSync(file, 'utf8');

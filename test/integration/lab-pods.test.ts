@@ -11,7 +11,7 @@ import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/health/probe-
 import { readPod } from '../../src/kubelet/workload/pod.ts';
 
 const NODE = 'node1';
-const PROBE = JSON.stringify(probePod({ name: PROBE_NAME, image: 'registry.k8s.io/pause:3.10' }));
+const PROBE = JSON.stringify(probePod(PROBE_NAME, 'registry.k8s.io/pause:3.10'));
 const CONFIG = { staticPodPath: '/etc/kubernetes/manifests', resolvConf: '/etc/resolv.conf', clusterDNS: ['10.96.0.10'], maxPods: 110 };
 const poll = { timeout: 20_000, interval: 20 };
 

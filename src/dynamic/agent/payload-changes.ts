@@ -8,8 +8,8 @@ import {
   parseHostFile,
   type RunningConfig,
 } from '../../kubelet/effective/running-config.ts';
-import type { LayeredConfig, Origin } from '../../kubelet/layers/layers.ts';
-import { describeOverridden, isAtOrBelow, isSetBy } from '../../kubelet/layers/overridden-fields.ts';
+import { isAtOrBelow, type LayeredConfig, type Origin } from '../../kubelet/layers/layers.ts';
+import { describeOverridden, isSetBy } from '../../kubelet/layers/overridden-fields.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import type { SignerLimits } from '../signing/signers.ts';
 import { OVERRIDDEN } from './status.ts';

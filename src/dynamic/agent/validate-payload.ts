@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
-import { type Catalogue, formatMinor, type Minor, nearestKnownMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { type Catalogue, formatMinor, type KubeletReader, type Minor, nearestKnownMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/documents/decode.ts';
 import { OTHER_MINOR_CODE } from '../../kubelet/minor-option.ts';
 import { FIRST_GATED_MINOR } from '../../kubelet/node-agent/native-flags.ts';
@@ -86,7 +86,7 @@ export function validateOverlay(document: SourceDocument, options: ValidationOpt
  * A payload that disables the gate of its own feature. From 1.22 the kubelet has the gate as a flag, which
  * wins.
  */
-function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
+function ownFindings(text: string, file: string, options: KubeletReader): readonly Problem[] {
   const document = parseSource(text, file).documents[0];
   if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];
   const decoded = decodeKubeletConfiguration(document, {

@@ -1,6 +1,13 @@
 import type { Problem } from '../../base/errors.ts';
 import type { SourceDocument, SourceEntry, SourceMap } from '../../codec/source.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import {
+  type Catalogue,
+  type KubeletReader,
+  type Minor,
+  NEWEST_MINOR,
+  OLDEST_MINOR,
+  parseMinor,
+} from '../../kubelet/catalogue/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/documents/decode.ts';
 import { unknownFlag, wrongArgument } from '../../kubelet/flags/check-extra-args.ts';
 import { validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
@@ -17,10 +24,7 @@ interface FleetVerdict {
  * Validates each distinct configuration of a fleet as a kubelet of a minor would: first the layers
  * individually, then the merged result.
  */
-export function validateFleet(
-  { hosts }: ResolvedFleet,
-  { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
-): FleetVerdict {
+export function validateFleet({ hosts }: ResolvedFleet, { minor, catalogue }: KubeletReader): FleetVerdict {
   const found = new Map<string, { readonly problem: Problem; readonly hosts: string[] }>();
   const add = (problem: Problem, names: readonly string[]): void => {
     const { position, code, path, message } = problem;

@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
-import type { Catalogue, Field, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import type { Field, KubeletReader } from '../../kubelet/catalogue/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
 import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
@@ -28,10 +28,7 @@ const PROBES: Readonly<Partial<Record<Field['type'], readonly Json[]>>> = {
  * The validation rules of the kubelet for a field, in words: the field is validated with invalid values, and
  * the messages are collected without the values. Rules that need several fields are not found.
  */
-export function probeRules(
-  path: string,
-  { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
-): readonly string[] {
+export function probeRules(path: string, { minor, catalogue }: KubeletReader): readonly string[] {
   const field = catalogue.field(path, minor);
   if (field === null || path.includes('[]')) return [];
   const words = (PROBES[field.type] ?? []).flatMap((probe) => {

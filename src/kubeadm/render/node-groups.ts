@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
+import type { KubeletReader } from '../../kubelet/catalogue/catalogue.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig, type ParsedHostFile, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { LayeredConfig } from '../../kubelet/layers/layers.ts';
-import type { ClassifyOptions } from '../../kubelet/validate/classify-changes.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
 
 /**
@@ -58,7 +58,7 @@ export class NodeGroups {
    * The changed fields between two effective configurations of this run, computed for the first host with both.
    * @param before as `effectiveOf` returned it, like `after`: compared by identity
    */
-  fieldChangesOf(before: JsonObject, after: JsonObject, { catalogue, minor }: ClassifyOptions): readonly FieldChange[] {
+  fieldChangesOf(before: JsonObject, after: JsonObject, { catalogue, minor }: KubeletReader): readonly FieldChange[] {
     const key = JSON.stringify([...[before, after, catalogue].map((object) => this.#numberOf(object)), minor]);
     const changes = this.#changes.get(key) ?? configFieldChanges(before, after, { catalogue, minor });
     this.#changes.set(key, changes);

@@ -201,6 +201,12 @@ export interface Catalogue {
   defaultedFields(minor: Minor): readonly DefaultedField[];
 }
 
+/** The kubelet that reads a configuration: its minor, and what is known about kubelets. */
+export interface KubeletReader {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
 /**
  * Parses the minor of a Kubernetes version.
  * @param version `1.36`, `v1.36.2`, `v1.36.0-rc.1+build`; also `v1.28+`, as some API servers report

@@ -1,16 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
-import type { Catalogue, Field, Minor } from '../catalogue/catalogue.ts';
+import type { Catalogue, Field, KubeletReader, Minor } from '../catalogue/catalogue.ts';
 import { CONDITIONAL_DEFAULTS, defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
 import { type FeatureGates, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
-
-export interface DefaultsOptions {
-  /** Minor of the kubelet's defaults. */
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-  /** Gates resolved from the configuration's `featureGates`; computed if omitted. */
-  readonly gates?: FeatureGates;
-}
+import { isZero } from '../documents/values.ts';
 
 /**
  * The configuration of a kubelet with an empty file: all defaults of its minor, with apiVersion and kind.
@@ -29,7 +22,10 @@ export function defaultKubeletConfiguration(minor: Minor, catalogue: Catalogue):
  * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go (1.20 to 1.36)
  *   SetDefaults_KubeletConfiguration
  */
-export function fillKubeletDefaults(config: JsonObject, { minor, catalogue, gates }: DefaultsOptions): JsonObject {
+export function fillKubeletDefaults(
+  config: JsonObject,
+  { minor, catalogue, gates }: KubeletReader & { readonly gates?: FeatureGates },
+): JsonObject {
   const draft = copyObjects(config);
   const facts = { config, minor, gates: gates ?? resolveFeatureGates(gatesOf(config), minor, catalogue) };
   for (const { path, field } of catalogue.defaultedFields(minor)) {
@@ -62,16 +58,12 @@ function fill(draft: Draft, path: readonly string[], field: Field, value: Json):
   }
   const name = path.at(-1) as string;
   const given = object[name];
+  // Lists and maps get defaults only if absent: an empty one is a value.
   if (given === undefined || given === null || (!field.pointer && isZero(given)) || ALWAYS_REPLACED.has(field.path)) object[name] = value;
 }
 
 /** Fields whose condition also changes given values. */
 const ALWAYS_REPLACED: ReadonlySet<string> = new Set(['podPidsLimit']);
-
-/** Lists and maps get defaults only if absent: an empty one is a value. */
-function isZero(value: Json): boolean {
-  return value === '' || value === 0 || value === '0s' || value === '0' || value === false;
-}
 
 /** Copies objects as deep as defaults may be set; lists are shared. */
 function copyObjects(object: JsonObject): Draft {
@@ -95,7 +87,7 @@ const EVICTION_FILLED_SINCE: Minor = 26;
  * @param config result of `decodeKubeletConfiguration`
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go loadConfigFile (1.26 to 1.36)
  */
-export function effectiveConfiguration(config: JsonObject, options: DefaultsOptions): JsonObject {
+export function effectiveConfiguration(config: JsonObject, options: KubeletReader): JsonObject {
   const filled = fillKubeletDefaults(config, options);
   if (options.minor < EVICTION_FILLED_SINCE) return filled;
   const { evictionHard } = filled;

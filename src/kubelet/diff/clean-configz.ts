@@ -3,6 +3,8 @@ import { upTo } from '../../base/text/up-to.ts';
 import type { ObjectNode } from '../../codec/type-node.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { withoutHeader } from '../documents/decode.ts';
+import { isUnset } from '../documents/values.ts';
 import { deprecatedFields } from '../validate/advice-rules.ts';
 
 interface CleanConfigz {
@@ -29,7 +31,7 @@ interface CleanOptions {
  * @returns without apiVersion and kind
  */
 export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefaults }: CleanOptions): CleanConfigz {
-  const { apiVersion: _version, kind: _kind, ...fields } = config;
+  const fields = withoutHeader(config);
   const masked = hasMask(fields.staticPodURLHeader) ? ['staticPodURLHeader'] : [];
   const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
@@ -64,14 +66,10 @@ function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode
       const inner = dropDefaults(value, isJsonObject(usual) ? usual : {}, field.type);
       return Object.keys(inner).length === 0 ? [] : [[name, inner]];
     }
-    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isZeroValue(value))) return [];
+    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isUnset(value))) return [];
     return [[name, value]];
   });
   return Object.fromEntries(entries);
-}
-
-function isZeroValue(value: Json): boolean {
-  return value === '' || value === 0 || value === false || value === '0s' || value === '0' || (Array.isArray(value) && value.length === 0);
 }
 
 /** Fields with host-specific values, which do not belong in a configuration for all nodes. */

@@ -1,9 +1,9 @@
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { parseSource } from '../../codec/source.ts';
-import type { Catalogue, LiveChange, Minor } from '../catalogue/catalogue.ts';
+import type { Catalogue, KubeletReader, LiveChange, Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { decodeKubeletConfiguration } from '../documents/decode.ts';
-import { leavesOf } from '../layers/layers.ts';
+import { dottedPath, leavesOf } from '../layers/layers.ts';
 import { classifyChanges, worstLiveChange } from '../validate/classify-changes.ts';
 import { isNodeSpecific } from './clean-configz.ts';
 
@@ -56,8 +56,10 @@ export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue):
       (change): FieldDifference => ({
         path: change.path,
         before:
-          gateValue(change.path, change.before, a.minor, catalogue) ?? sideValue(change.before, defaultsBefore.get(dotted(change.path))),
-        after: gateValue(change.path, change.after, b.minor, catalogue) ?? sideValue(change.after, defaultsAfter.get(dotted(change.path))),
+          gateValue(change.path, change.before, a.minor, catalogue) ??
+          sideValue(change.before, defaultsBefore.get(dottedPath(change.path))),
+        after:
+          gateValue(change.path, change.after, b.minor, catalogue) ?? sideValue(change.after, defaultsAfter.get(dottedPath(change.path))),
         class: change.class,
         reason: change.reason,
         nodeSpecific: isNodeSpecific(change.path),
@@ -81,17 +83,7 @@ function sideValue(value: Json | undefined, usual: Json | undefined): SideValue 
 
 function defaultLeaves(minor: Minor, catalogue: Catalogue): ReadonlyMap<string, Json> {
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
-  return new Map([...leavesOf(defaults)].map(([path, value]) => [dotted(path), value]));
-}
-
-/** `evictionHard[memory.available]` and `evictionHard.memory.available` name the same member. */
-function dotted(path: string): string {
-  return path.replaceAll('[', '.').replaceAll(']', '');
-}
-
-export interface KubeletVersionContext {
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
+  return new Map([...leavesOf(defaults)].map(([path, value]) => [dottedPath(path), value]));
 }
 
 /**
@@ -100,7 +92,7 @@ export interface KubeletVersionContext {
  * @param before effective configuration as text; null: no previous one
  * @param after the same after the change
  */
-export function fieldsToShow(before: string | null, after: string, context: KubeletVersionContext): readonly string[] {
+export function fieldsToShow(before: string | null, after: string, context: KubeletReader): readonly string[] {
   const [old, desired] = [read(before ?? '', context), read(after, context)];
   if (old === null || desired === null) return [];
   return differingFields(old, desired, context).filter((path) => !path.startsWith('staticPodURLHeader'));
@@ -110,24 +102,19 @@ export function fieldsToShow(before: string | null, after: string, context: Kube
  * The fields that differ between a kubelet's configz and its configuration file.
  * @param configz result of `readConfigz`
  */
-export function fieldsNotInForce(
-  configz: JsonObject,
-  file: string,
-  fields: readonly string[],
-  context: KubeletVersionContext,
-): readonly string[] {
+export function fieldsNotInForce(configz: JsonObject, file: string, fields: readonly string[], context: KubeletReader): readonly string[] {
   const desired = read(file, context);
   if (desired === null) return [];
   const differing = new Set(differingFields(configz, desired, context));
   return fields.filter((field) => differing.has(field));
 }
 
-function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: KubeletVersionContext): readonly string[] {
+function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: KubeletReader): readonly string[] {
   return diffConfigs({ name: '', minor, config: a }, { name: '', minor, config: b }, catalogue).differences.map(({ path }) => path);
 }
 
 /** The configuration as that kubelet reads it; null: unreadable. */
-function read(text: string, context: KubeletVersionContext): JsonObject | null {
+function read(text: string, context: KubeletReader): JsonObject | null {
   const { documents, problems } = parseSource(text, 'config.yaml');
   const document = documents[0];
   if (problems.length > 0 || document === undefined || document.root === null) return null;

@@ -5,7 +5,7 @@ import { documentOfValue } from '../../codec/document-of-value.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import { invalidJson } from '../../codec/typed-problems.ts';
 import type { YamlValue } from '../../codec/yaml-encode.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
 import { unknownFieldReporter } from './unknown-fields.ts';
 
 /** The only version in all minors. */
@@ -48,9 +48,13 @@ export function decodeKubeletConfiguration(document: SourceDocument, options: De
 }
 
 /** Declared fields as a kubelet of the minor reads them (`60s` is `1m0s`), without the header; wrong ones are omitted. */
-export function decodeDeclaredFields(declared: JsonObject, options: Pick<DecodeOptions, 'minor' | 'catalogue'>): JsonObject {
+export function decodeDeclaredFields(declared: JsonObject, options: KubeletReader): JsonObject {
   const document = documentOfValue({ ...declared, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND } as YamlValue, 'declared fields');
-  const { apiVersion: _, kind: __, ...fields } = decodeKubeletConfiguration(document, { ...options, lenient: true }).value as JsonObject;
+  return withoutHeader(decodeKubeletConfiguration(document, { ...options, lenient: true }).value);
+}
+
+/** The fields of a configuration without apiVersion and kind. */
+export function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObject): JsonObject {
   return fields;
 }
 
@@ -69,7 +73,7 @@ export interface ParsedConfig {
  */
 export function readKubeletConfiguration(
   document: SourceDocument,
-  options: Pick<DecodeOptions, 'minor' | 'catalogue'>,
+  options: KubeletReader,
   onWarning: (problem: Problem) => void = () => undefined,
 ): ParsedConfig {
   const { value, fields, problems } = decodeKubeletConfiguration(document, options);

@@ -1,13 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { encodeTyped } from '../../codec/encode-typed.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
-
-export interface EncodeOptions {
-  /** The minor of the reading kubelet. */
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-}
 
 /**
  * Encodes a KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see
@@ -20,7 +14,7 @@ export interface EncodeOptions {
  */
 export function encodeKubeletConfiguration(
   value: JsonObject,
-  { catalogue, minor, keepsRotationOff = false }: EncodeOptions & { readonly keepsRotationOff?: boolean },
+  { catalogue, minor, keepsRotationOff = false }: KubeletReader & { readonly keepsRotationOff?: boolean },
 ): JsonObject {
   const encoded = encodeTyped(catalogue.configurationType(minor), withHeader(value));
   return keepsRotationOff && value.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;

@@ -5,6 +5,7 @@ import type { UnknownFieldReporter } from '../../codec/decode-typed.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { type FieldLocation, unknownTypedField } from '../../codec/typed-problems.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
+import { isEmpty } from './values.ts';
 
 /** A field unknown to a kubelet. */
 export interface UnknownField {
@@ -30,19 +31,6 @@ export function listUnknownFields(config: JsonObject, minor: Minor, catalogue: C
     });
   };
   return visit(config, catalogue.configurationType(minor), '');
-}
-
-function isEmpty(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(isEmpty);
-  return (
-    value === null ||
-    value === '' ||
-    value === 0 ||
-    value === false ||
-    value === '0s' ||
-    value === '0' ||
-    (Array.isArray(value) && value.length === 0)
-  );
 }
 
 function whyUnknown(path: string, minor: Minor, catalogue: Catalogue): string {

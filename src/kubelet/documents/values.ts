@@ -45,8 +45,37 @@ export function listAt(config: JsonObject, path: string): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The objects of a list. */
+export function objectsAt(config: JsonObject, path: string): readonly JsonObject[] {
+  return listAt(config, path).filter(isJsonObject);
+}
+
+/** Empty if unset. */
+export function objectAt(config: JsonObject, path: string): JsonObject {
+  return objectOf(valueAt(config, path));
+}
+
+/** Empty unless the value is an object. */
+export function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
 /** Members in file order. */
 export function entriesAt(config: JsonObject, path: string): readonly (readonly [key: string, value: Json])[] {
-  const value = valueAt(config, path);
-  return isJsonObject(value) ? Object.entries(value) : [];
+  return Object.entries(objectAt(config, path));
+}
+
+/** A zero of Go, also as a duration or a quantity. */
+export function isZero(value: Json | undefined): boolean {
+  return value === '' || value === 0 || value === false || value === '0s' || value === '0';
+}
+
+/** Absent, zero or an empty list. */
+export function isUnset(value: Json | undefined): boolean {
+  return value === undefined || isZero(value) || (Array.isArray(value) && value.length === 0);
+}
+
+/** Null, unset, or an object without other members. */
+export function isEmpty(value: Json): boolean {
+  return isJsonObject(value) ? Object.values(value).every(isEmpty) : value === null || isUnset(value);
 }

@@ -1,9 +1,10 @@
 import { AppError } from '../../base/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseSource } from '../../codec/source.ts';
 import { KUBELET_PKI_DIR } from '../../kube/well-known.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
+import { textAt } from '../documents/values.ts';
 
 /**
  * Parses a response of `/configz`: the effective configuration including defaults and flags.
@@ -12,11 +13,7 @@ import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '.
  * @returns result of `decodeKubeletConfiguration`, without fields unknown to the minor
  * @throws AppError CONFIGZ_INVALID
  */
-export function readConfigz(
-  answer: JsonObject,
-  node: string,
-  options: { readonly minor: Minor; readonly catalogue: Catalogue },
-): JsonObject {
+export function readConfigz(answer: JsonObject, node: string, options: KubeletReader): JsonObject {
   const config = answer.kubeletconfig;
   if (!isJsonObject(config)) throw invalid(node, 'the response has no field kubeletconfig');
   const text = JSON.stringify({ ...config, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND });
@@ -52,16 +49,12 @@ interface KubeletServer {
 export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI_DIR): KubeletServer | null {
   if (config.enableServer === false) return null;
   const port = typeof config.port === 'number' && config.port !== 0 ? config.port : 10250;
-  const bind = textOf(config.address);
+  const bind = textAt(config, 'address');
   const address = bind === '' || bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
-  const named = textOf(config.tlsCertFile);
+  const named = textAt(config, 'tlsCertFile');
   const own = config.serverTLSBootstrap === true ? 'kubelet-server-current.pem' : 'kubelet.crt';
   return {
     url: `https://${address.includes(':') ? `[${address}]` : address}:${port}`,
     certificateFile: named === '' ? `${certDirectory}/${own}` : named,
   };
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -4,9 +4,9 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
-import type { LayeredConfig, Origin } from '../layers/layers.ts';
-import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
+import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
+import { dottedPath, type LayeredConfig, type Origin } from '../layers/layers.ts';
+import { classifyChanges } from '../validate/classify-changes.ts';
 import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
 import type { PlacedFlag, RunningConfig, RunningConfigInput } from './running-config.ts';
 
@@ -50,7 +50,7 @@ export function kubeletFieldChanges(before: KubeletSetup, after: KubeletSetup, r
   const { layersOf, changesOf } = reading;
   try {
     const [present, desired] = [before, after].map((setup) => layersOf(runningInput(setup, reading))) as [LayeredConfig, LayeredConfig];
-    const originOf = ({ history }: LayeredConfig, path: string): Origin | undefined => history.get(dotted(path))?.at(-1)?.origin;
+    const originOf = ({ history }: LayeredConfig, path: string): Origin | undefined => history.get(dottedPath(path))?.at(-1)?.origin;
     const fields = changesOf(present.config, desired.config).map((change) => {
       const origins = [originOf(desired, change.field), originOf(present, change.field)];
       const isOfFlag = origins.some((origin) => origin?.layer === 'flag');
@@ -81,7 +81,7 @@ function placeOfFlag(source: string): string {
 }
 
 /** The changed fields of two configurations, decoded or plain, with their impact. Secret values are masked. */
-export function configFieldChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly FieldChange[] {
+export function configFieldChanges(before: JsonObject, after: JsonObject, options: KubeletReader): readonly FieldChange[] {
   return classifyChanges(before, after, options).map(({ path, before: old, after: now, class: impact, reason }) => ({
     field: path,
     before: masked(path, old),
@@ -176,9 +176,4 @@ export function masked(path: string, value: Json | undefined): Json {
   if (value === undefined) return null;
   if (CONFIDENTIAL.test(path)) return '[secret]';
   return typeof value === 'string' ? maskSecrets(value).replace(/(:\/\/)[^/@\s]*@/g, '$1[secret]@') : value;
-}
-
-/** Histories name members of maps with dots. */
-function dotted(path: string): string {
-  return path.replaceAll('[', '.').replaceAll(']', '');
 }

@@ -6,7 +6,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import type { PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from './dynamic-store.ts';
 import type { HostText, PlacedFlag, RunningConfigInput } from './running-config.ts';
@@ -73,10 +73,7 @@ export async function readKubeletSetup(host: Host, words: readonly CommandLineWo
 }
 
 /** The flags of a command line with the place of each. */
-export function placedFlags(
-  words: readonly CommandLineWord[],
-  { catalogue, minor }: Pick<SetupOptions, 'catalogue' | 'minor'>,
-): readonly PlacedFlag[] {
+export function placedFlags(words: readonly CommandLineWord[], { catalogue, minor }: KubeletReader): readonly PlacedFlag[] {
   const args = words.slice(1);
   const { flags } = parseCommandLine(
     args.map(({ word }) => word),
@@ -91,7 +88,7 @@ export function placedFlags(
 /** The input of `layerRunningConfig` for a setup. */
 export function configInputOf(
   { configFile, dynamicConfig, dropIns, flags }: KubeletSetup,
-  { catalogue, minor }: Pick<SetupOptions, 'catalogue' | 'minor'>,
+  { catalogue, minor }: KubeletReader,
 ): RunningConfigInput {
   return { catalogue, minor, configFile, dynamicConfig, dropIns, flags };
 }

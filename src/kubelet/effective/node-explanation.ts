@@ -2,8 +2,8 @@ import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/
 import { inlineValue } from '../../codec/inline-value.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
-import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue/catalogue.ts';
-import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers/layers.ts';
+import { formatMinor, type KubeletReader, type LiveChange, type Minor } from '../catalogue/catalogue.ts';
+import { dottedPath, type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers/layers.ts';
 import { isSetBy } from '../layers/overridden-fields.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
 import { masked } from './field-changes.ts';
@@ -87,9 +87,8 @@ function layerValueOf({ origin, value }: FieldStep): LayerValue {
 
 /** Selects a field and its members; `[x]` and `.x` are equivalent. Empty if not found. */
 export function selectFields(fields: readonly ExplainedField[], name: string): readonly ExplainedField[] {
-  const dotted = (path: string): string => path.replaceAll('[', '.').replaceAll(']', '');
-  const desired = dotted(name);
-  return fields.filter(({ path }) => dotted(path) === desired || dotted(path).startsWith(`${desired}.`));
+  const desired = dottedPath(name);
+  return fields.filter(({ path }) => dottedPath(path) === desired || dottedPath(path).startsWith(`${desired}.`));
 }
 
 /** Input of the comparison of a host's disk with its running kubelet. */
@@ -149,11 +148,7 @@ function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput
 }
 
 /** Differences between configz and the configuration on disk. */
-export function compareWithConfigz(
-  configz: JsonObject,
-  layered: LayeredConfig,
-  options: { readonly minor: Minor; readonly catalogue: Catalogue },
-): readonly ConfigDrift[] {
+export function compareWithConfigz(configz: JsonObject, layered: LayeredConfig, options: KubeletReader): readonly ConfigDrift[] {
   // The effect of this flag is that of the field, but configz does not show it. HTTP headers are masked in configz.
   const isHidden = (path: string): boolean =>
     path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;

@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { parseMinor } from '../catalogue/catalogue.ts';
+import { objectAt, objectOf, objectsAt, textAt, valueAt } from '../documents/values.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -73,8 +74,7 @@ export function resolveCandidate(candidates: readonly ConfigIdentity[], node: Ku
  */
 export function assignedAt(node: KubeObject | null, source: ConfigSource): Date | null {
   if (node === null) return null;
-  const { spec } = node as { readonly spec?: Json };
-  const native = parseConfigSource(isJsonObject(spec) ? spec.configSource : undefined).source;
+  const native = parseConfigSource(valueAt(node, 'spec.configSource')).source;
   const assigned = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]).source ?? native;
   return sameSource(assigned, source) ? (readAssigner(node, source)?.at ?? null) : null;
 }
@@ -111,15 +111,9 @@ export function sourceInForce(node: KubeObject): ConfigIdentity | null {
 export function reportedStatus(node: KubeObject): ConfigStatus | null {
   const reported = node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];
   if (reported !== undefined) return parseStatusAnnotation(reported);
-  const { status = {} } = node as { readonly status?: NodeStatus };
-  const minor = parseMinor(status.nodeInfo?.kubeletVersion ?? '');
+  const minor = parseMinor(textAt(node, 'status.nodeInfo.kubeletVersion'));
   if (minor === null || minor > LAST_DYNAMIC_MINOR) return null;
-  return parseConfigStatus(status.config);
-}
-
-interface NodeStatus {
-  readonly nodeInfo?: { readonly kubeletVersion?: string };
-  readonly config?: Parameters<typeof parseConfigStatus>[0];
+  return parseConfigStatus(valueAt(node, 'status.config'));
 }
 
 /**
@@ -157,8 +151,7 @@ export function formatAssignedBy(source: ConfigSource | null, { by, at, reason }
  * @returns null when neither names one
  */
 export function readAssigner({ metadata }: KubeObject, source: ConfigSource | null): Assigner | null {
-  const { managedFields } = metadata as unknown as { readonly managedFields?: Json };
-  return fromAnnotation(metadata.annotations?.[ASSIGNED_BY_ANNOTATION], source) ?? fromManagedFields(managedFields);
+  return fromAnnotation(metadata.annotations?.[ASSIGNED_BY_ANNOTATION], source) ?? fromManagedFields(objectsAt(metadata, 'managedFields'));
 }
 
 function fromAnnotation(text: string | undefined, source: ConfigSource | null): Assigner | null {
@@ -172,23 +165,16 @@ function fromAnnotation(text: string | undefined, source: ConfigSource | null): 
   }
 }
 
-function fromManagedFields(entries: Json | undefined): Assigner | null {
-  const owners = (Array.isArray(entries) ? entries : []).flatMap((entry: Json) =>
-    isJsonObject(entry) && typeof entry.manager === 'string' && ownsSource(entry.fieldsV1)
-      ? [{ by: `manager ${entry.manager}`, at: dateOf(entry.time), reason: null }]
-      : [],
+function fromManagedFields(entries: readonly JsonObject[]): Assigner | null {
+  const owners = entries.flatMap(({ manager, fieldsV1, time }) =>
+    typeof manager === 'string' && ownsSource(objectOf(fieldsV1)) ? [{ by: `manager ${manager}`, at: dateOf(time), reason: null }] : [],
   );
   return owners.toSorted((a, b) => (b.at?.getTime() ?? 0) - (a.at?.getTime() ?? 0))[0] ?? null;
 }
 
-function ownsSource(fields: Json | undefined): boolean {
-  const annotations = member(member(fields, 'f:metadata'), 'f:annotations');
-  return member(fields, 'f:spec')?.['f:configSource'] !== undefined || annotations?.[`f:${CONFIG_SOURCE_ANNOTATION}`] !== undefined;
-}
-
-function member(value: Json | undefined, name: string): JsonObject | undefined {
-  const found = isJsonObject(value) ? value[name] : undefined;
-  return isJsonObject(found) ? found : undefined;
+function ownsSource(fields: JsonObject): boolean {
+  const annotations = objectAt(fields, 'f:metadata.f:annotations');
+  return valueAt(fields, 'f:spec.f:configSource') !== undefined || annotations[`f:${CONFIG_SOURCE_ANNOTATION}`] !== undefined;
 }
 
 function dateOf(value: Json | undefined): Date | null {

@@ -8,11 +8,19 @@ import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { type CommandLineWord, execStartWords } from '../../host/systemd/exec-start.ts';
 import { observeUnitTexts, type PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../catalogue/catalogue.ts';
+import {
+  type Catalogue,
+  formatMinor,
+  type KubeletReader,
+  type Minor,
+  NEWEST_MINOR,
+  OLDEST_KNOWN_MINOR,
+  parseMinor,
+} from '../catalogue/catalogue.ts';
 import { type KubeletProcess, kubeletProcess } from '../facts/kubelet-process.ts';
 import { kubeletBinary } from '../facts/kubelet-version.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupFile, type SetupOptions } from './kubelet-setup.ts';
+import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupFile } from './kubelet-setup.ts';
 import { type HostText, layerRunningConfig, type PlacedFlag, type RunningConfig } from './running-config.ts';
 
 /** The command lines and files of a host's kubelet: of the running process, and of the next start. */
@@ -167,7 +175,7 @@ export async function observeNextWords(
 export function wordsOfProcess(
   argv: readonly string[],
   diskWords: readonly CommandLineWord[] | null,
-  options: Pick<SetupOptions, 'catalogue' | 'minor'>,
+  options: KubeletReader,
 ): readonly CommandLineWord[] {
   const disk = placedFlags(diskWords ?? [], options);
   const words = argv.map((word): CommandLineWord => ({ word, source: RUNNING }));

@@ -1,11 +1,12 @@
 import type { Arg } from '../../base/arg.ts';
 import { AppError, type Position, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { cleanPath } from '../../base/text/clean-path.ts';
 import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
 import type { CommandLinePlace } from '../../host/systemd/exec-start.ts';
-import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
+import { type Catalogue, formatMinor, type KubeletReader, type Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, effectiveConfiguration, fillKubeletDefaults } from '../defaults/effective-configuration.ts';
-import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../documents/decode.ts';
+import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf, withoutHeader } from '../documents/decode.ts';
 import { encodeKubeletConfiguration } from '../documents/encode.ts';
 import { textAt } from '../documents/values.ts';
 import { readFlagSettings } from '../flags/flag-value.ts';
@@ -132,12 +133,7 @@ function onlyPrinted(config: JsonObject, printed: Json | undefined): JsonObject 
   return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? onlyPrinted(value, printed[key]) : value]));
 }
 
-function addDropIn(
-  current: LayeredConfig,
-  file: HostText | ParsedHostFile,
-  options: { readonly minor: Minor; readonly catalogue: Catalogue },
-  problems: Problem[],
-): LayeredConfig {
+function addDropIn(current: LayeredConfig, file: HostText | ParsedHostFile, options: KubeletReader, problems: Problem[]): LayeredConfig {
   const { decoded, root } = readFile(file, options, problems);
   const reported = root === null ? {} : sourceToJson(root);
   const patch = withoutNulls(withoutHeader(decoded.value), reported);
@@ -171,11 +167,7 @@ interface ReadFile {
 }
 
 /** Reads the first document, because the kubelet ignores others. */
-function readFile(
-  file: HostText | ParsedHostFile,
-  options: { readonly minor: Minor; readonly catalogue: Catalogue },
-  problems: Problem[],
-): ReadFile {
+function readFile(file: HostText | ParsedHostFile, options: KubeletReader, problems: Problem[]): ReadFile {
   const { source, syntax } = 'source' in file ? file : parseHostFile(file);
   const document = source.documents[0];
   if (source.problems.length > 0) throw new AppError(source.problems);
@@ -209,10 +201,6 @@ export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
     return [[key, isJsonObject(value) && isJsonObject(reported) ? withoutNulls(value, reported) : value]];
   });
   return Object.fromEntries(entries);
-}
-
-function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObject): JsonObject {
-  return fields;
 }
 
 /**
@@ -250,14 +238,4 @@ export function resolveRelativePaths(config: JsonObject, file: string, minor: Mi
 export function isRelativePath(path: string, value: Json, minor: Minor): boolean {
   const since = PATH_FIELDS.find(([field]) => field === path)?.[1];
   return since !== undefined && minor >= since && typeof value === 'string' && value !== '' && !value.startsWith('/');
-}
-
-/** Removes `.`, `..` and double slashes, like Go's path/filepath.Clean. */
-function cleanPath(path: string): string {
-  const steps: string[] = [];
-  for (const step of path.split('/')) {
-    if (step === '..') steps.pop();
-    else if (step !== '' && step !== '.') steps.push(step);
-  }
-  return `/${steps.join('/')}`;
 }

@@ -1,15 +1,17 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { observe } from '../../host/access/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { fieldsNotInForce, type KubeletVersionContext } from '../diff/diff-configs.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
+import { fieldsNotInForce } from '../diff/diff-configs.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
+import { dottedPath } from '../layers/layers.ts';
 import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
 import { layerRunningConfig } from './running-config.ts';
 
 /** The configuration that a restarted kubelet must read. */
 interface ExpectedSetup {
   readonly phase: string;
-  readonly reader: KubeletVersionContext;
+  readonly reader: KubeletReader;
   /** The effective configuration of all files and flags, as text. */
   readonly after: string;
   /** The fields to compare. */
@@ -40,7 +42,7 @@ export async function verifySetup(
     const missing = fieldsNotInForce(config, after, fields, reader);
     if (missing.length === 0) return null;
     const [first = ''] = missing;
-    const origin = history.get(first.replaceAll('[', '.').replaceAll(']', ''))?.at(-1)?.origin;
+    const origin = history.get(dottedPath(first))?.at(-1)?.origin;
     const why = origin === undefined ? '' : `: ${first} is from ${origin.source}`;
     throw new AppError({
       host: host.name,

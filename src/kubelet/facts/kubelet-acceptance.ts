@@ -1,7 +1,8 @@
 import type { Arg } from '../../base/arg.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import { TEMPORARY_DIRECTORY } from '../../host/shell-program.ts';
-import { type FlagOptions, flagKey, parseCommandLine } from '../flags/command-line.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
+import { flagKey, parseCommandLine } from '../flags/command-line.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';
 
@@ -110,7 +111,7 @@ const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
  * The flags of a command line that affect the verdict, for `kubeletAcceptance`.
  * @param words without the program name
  */
-export function flagsForQuery(words: readonly string[], options: FlagOptions): readonly Arg[] {
+export function flagsForQuery(words: readonly string[], options: KubeletReader): readonly Arg[] {
   return parseCommandLine(words, options)
     .flags.filter(({ name }) => !UNUSED_IN_QUERY.has(flagKey(name)))
     .map(({ name, value }) => ({ name, value }));

@@ -1,10 +1,5 @@
 import type { Arg } from '../../base/arg.ts';
-import type { Catalogue, FlagEntry, Minor } from '../catalogue/catalogue.ts';
-
-export interface FlagOptions {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
-}
+import type { FlagEntry, KubeletReader } from '../catalogue/catalogue.ts';
 
 /** `index`: position of its first word. */
 interface CommandLineFlag extends Arg {
@@ -27,7 +22,7 @@ const WITHOUT_VALUE: ReadonlySet<string> = new Set(['bool', 'version']);
  * @param words without the program name
  * @see github.com/spf13/pflag; k8s.io/component-base/cli/flag (word separators)
  */
-export function parseCommandLine(words: readonly string[], options: FlagOptions): CommandLine {
+export function parseCommandLine(words: readonly string[], options: KubeletReader): CommandLine {
   const flags: CommandLineFlag[] = [];
   const others: string[] = [];
   for (let at = 0; at < words.length; at++) {
@@ -65,7 +60,7 @@ function takesNextWord(entry: FlagEntry | undefined, next: string | undefined): 
  * @param minor preferred minor among flags with the same spelling
  * @returns undefined if no minor has the flag
  */
-export function findFlag(name: string, { catalogue, minor }: FlagOptions): FlagEntry | undefined {
+export function findFlag(name: string, { catalogue, minor }: KubeletReader): FlagEntry | undefined {
   const desired = flagKey(name);
   const written = name.replace(/^-+|=[\s\S]*$/g, '');
   const isMeant = ({ flag, shorthand }: FlagEntry): boolean =>

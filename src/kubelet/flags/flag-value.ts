@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { readScalar, type ScalarFault, type ScalarToken } from '../../codec/scalar.ts';
 import type { ScalarNode } from '../../codec/type-node.ts';
-import type { Catalogue, Field, Flag, Minor } from '../catalogue/catalogue.ts';
+import type { Field, Flag, KubeletReader } from '../catalogue/catalogue.ts';
 import { valueAt } from '../documents/values.ts';
 
 /** A field set by flags, in the form of the configuration file. */
@@ -39,11 +39,7 @@ interface AppliedFlags {
  * ignored.
  * @param config fields of the file, with or without defaults
  */
-export function readFlagSettings(
-  flags: readonly Arg[],
-  config: JsonObject,
-  options: { readonly minor: Minor; readonly catalogue: Catalogue },
-): AppliedFlags {
+export function readFlagSettings(flags: readonly Arg[], config: JsonObject, options: KubeletReader): AppliedFlags {
   const settings: FlagSetting[] = [];
   const unreadable: UnreadableFlag[] = [];
   for (const [name, given] of groupByName(flags)) {
@@ -70,10 +66,7 @@ export function readFlagSettings(
 }
 
 /** The flag of a minor and its equivalent field; null if one of both is missing in the minor. */
-export function fieldOfFlag(
-  name: string,
-  { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
-): { readonly flag: Flag; readonly field: Field } | null {
+export function fieldOfFlag(name: string, { minor, catalogue }: KubeletReader): { readonly flag: Flag; readonly field: Field } | null {
   const flag = catalogue.flag(name, minor);
   const field = flag?.field == null ? null : catalogue.field(flag.field, minor);
   return flag === null || field === null ? null : { flag, field };

@@ -174,16 +174,11 @@ const KUBEADM_MADE: ReadonlySet<string> = new Set([
  */
 export function upgradeFlags(text: string, { minor, catalogue, moveSocket }: UpgradeFlagsOptions): UpgradedFlags {
   const found = parseCommandLine(readFlagsEnv(text), { minor, catalogue }).flags.map(
-    ({ name, value }): Arg => ({ name, value: quoted(value) }),
+    ({ name, value }): Arg => ({ name, value: quoteFlagValue(value) }),
   );
   const isGone = ({ name }: Arg): boolean => KUBEADM_MADE.has(name) && catalogue.flag(name, minor) === null;
   const isSocket = ({ name }: Arg): boolean => name === 'container-runtime-endpoint';
   const dropped = found.filter(isGone);
   const flags = found.filter((flag) => !isGone(flag) && !(moveSocket && isSocket(flag)));
   return { flags, dropped, criSocket: found.findLast(isSocket)?.value ?? null, changed: flags.length < found.length };
-}
-
-/** The value in a form that stays one word: quoted if it contains spaces, quotes or backslashes. */
-function quoted(value: string): string {
-  return /[\s"'\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
 }

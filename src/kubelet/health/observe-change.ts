@@ -1,13 +1,14 @@
 import { firstMessage, isAppError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { ReportEvent } from '../../base/reporter.ts';
 import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../catalogue/catalogue.ts';
-import { fieldsNotInForce, type KubeletVersionContext } from '../diff/diff-configs.ts';
+import { DEFAULT_MINOR, type KubeletReader, type Minor, nearestKnownMinor } from '../catalogue/catalogue.ts';
+import { fieldsNotInForce } from '../diff/diff-configs.ts';
+import { textAt } from '../documents/values.ts';
 import { readConfigz } from '../effective/configz.ts';
 import { sourceInForce } from '../effective/node-source.ts';
 import { type ConfigSource, describeSource } from '../layers/config-source.ts';
@@ -58,7 +59,7 @@ export interface NodeToVerify {
 }
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletVerification extends KubeletVersionContext, NodeToVerify {}
+export interface KubeletVerification extends KubeletReader, NodeToVerify {}
 
 /** A change of the kubelet of a Node that was visible before. */
 export interface NodeChange {
@@ -222,8 +223,8 @@ export function readNodeReport(node: KubeObject | null, startedAt: number): Node
 
 /** The minor of the catalogue nearest to the kubelet of a Node; the default if the Node has none. */
 export function minorOfNode(node: KubeObject | null): Minor {
-  const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo.kubeletVersion : undefined;
-  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? DEFAULT_MINOR));
+  const version = node === null ? '' : textAt(node, 'status.nodeInfo.kubeletVersion');
+  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(version)?.[1] ?? DEFAULT_MINOR));
 }
 
 /** The pressure conditions of a Node that are True. */

@@ -3,6 +3,7 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { objectAt, objectsAt } from '../documents/values.ts';
 import { PROBE_LABEL } from '../workload/pod.ts';
 
 /**
@@ -19,12 +20,6 @@ export type ProbeResult =
   | { readonly state: 'failed'; readonly why: string }
   | { readonly state: 'unusable'; readonly why: string };
 
-interface ProbePodOptions {
-  readonly name: string;
-  /** An image whose program waits, and that is normally on the node: the pause image. */
-  readonly image: string;
-}
-
 /** Namespace of probe pods: it exists in every cluster. */
 export const PROBE_NAMESPACE = KUBE_SYSTEM;
 /** Name of the static probe pod; the API server shows it as `NAME-NODE`. */
@@ -34,8 +29,9 @@ export const PROBE_NAME = 'kubeletadm-probe';
  * A pod that shows whether a kubelet can start new pods: a sandbox with a network of its own, the DNS
  * configuration of the kubelet, and one container. It requests nothing, has no permissions and no token, and
  * passes the restricted Pod Security Standard.
+ * @param image its program waits, and it is normally on the node: the pause image
  */
-export function probePod({ name, image }: ProbePodOptions): KubeObject {
+export function probePod(name: string, image: string): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -72,10 +68,9 @@ const NOT_STARTED = /^(?:ContainerCreating|PodInitializing|)$/;
  */
 export function readProbe(pod: KubeObject | null): ProbeResult {
   if (pod === null) return { state: 'starting', seen: 'the kubelet has not reported the pod' };
-  const status = objectOf(pod.status);
-  const { phase, reason, message } = status;
-  const [container = {}] = Array.isArray(status.containerStatuses) ? status.containerStatuses.filter(isJsonObject) : [];
-  const { running, waiting, terminated } = objectOf(objectOf(container).state);
+  const { phase, reason, message } = objectAt(pod, 'status');
+  const [container = {}] = objectsAt(pod, 'status.containerStatuses');
+  const { running, waiting, terminated } = objectAt(container, 'state');
   if (isJsonObject(running)) return { state: 'started' };
   if (isJsonObject(terminated)) {
     // The runtime reports a container whose program could not be started as StartError or ContainerCannotRun.
@@ -89,21 +84,18 @@ export function readProbe(pod: KubeObject | null): ProbeResult {
       return { state: 'unusable', why: `the image of the probe pod is not available: ${why}` };
     if (!NOT_STARTED.test(String(waiting.reason ?? ''))) return { state: 'failed', why };
   }
-  return { state: 'starting', seen: sandboxIssue(status) };
+  return { state: 'starting', seen: sandboxIssue(objectAt(pod, 'status')) };
 }
 
-function sandboxIssue({ conditions, phase }: JsonObject): string {
-  const all = Array.isArray(conditions) ? conditions.filter(isJsonObject) : [];
-  const sandbox = all.find(({ type }) => type === 'PodReadyToStartContainers');
-  return sandbox?.status === 'False' ? 'its sandbox is not ready' : `its container has not started (${String(phase ?? 'no status')})`;
+function sandboxIssue(status: JsonObject): string {
+  const sandbox = objectsAt(status, 'conditions').find(({ type }) => type === 'PodReadyToStartContainers');
+  return sandbox?.status === 'False'
+    ? 'its sandbox is not ready'
+    : `its container has not started (${String(status.phase ?? 'no status')})`;
 }
 
 function describe(reason: unknown, message: unknown): string {
   return [reason, message].filter((text) => typeof text === 'string' && text !== '').join(': ') || 'no reason reported';
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 const MAX_ERROR_LENGTH = 300;

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
 import { firstMessage, isAppError, messageOf } from '../../base/errors.ts';
-import { isJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { type Wait, type WaitContext, waitUntil } from '../../base/wait-until.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
@@ -10,6 +9,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type KubeObject, type ObjectRef, refOf } from '../../kube/object.ts';
+import { listAt, objectsAt } from '../documents/values.ts';
 import { isProbe, readPod } from '../workload/pod.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
 
@@ -150,16 +150,15 @@ export async function deleteStaleProbePods(
  * A pause image of a node, by the images that its kubelet reports (at most 50, the largest first); null: none
  * is reported.
  */
-export function pauseImageOn({ status }: KubeObject): string | null {
-  const images = isJsonObject(status) && Array.isArray(status.images) ? status.images.filter(isJsonObject) : [];
-  const names = images.flatMap(({ names }) => (Array.isArray(names) ? names : []));
-  return (names.find((name) => typeof name === 'string' && name.includes('/pause:')) as string | undefined) ?? null;
+export function pauseImageOn(node: KubeObject): string | null {
+  const names = objectsAt(node, 'status.images').flatMap((image) => listAt(image, 'names').map(String));
+  return names.find((name) => name.includes('/pause:')) ?? null;
 }
 
 function podOnNode({ nodeName, image }: ApiProbe, now: Date): KubeObject {
   // A pod's name has at most 253 characters and no empty label.
   const name = `${PROBE_NAME}-${trimTrailing(nodeName.slice(0, 200), '-.')}-${now.getTime().toString(36)}`;
-  const pod = probePod({ name, image });
+  const pod = probePod(name, image);
   return { ...pod, spec: { ...(pod.spec as object), nodeName, activeDeadlineSeconds: MAX_SECONDS } };
 }
 
@@ -252,7 +251,7 @@ export function staticProbe(
     if (directory?.type !== 'directory') return `${staticPodPath} is not a directory`;
     const path = probeFile(staticPodPath);
     try {
-      const content = encodeYaml(probePod({ name, image }));
+      const content = encodeYaml(probePod(name, image));
       await host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
     } catch (error) {
       signal.throwIfAborted();

@@ -1,11 +1,11 @@
 import { AppError, firstMessage, isAppError } from '../../base/errors.ts';
-import { isJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { API_PAUSE } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { valueAt } from '../documents/values.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './baseline.ts';
 import { type ApiProbe, apiProbe, deleteStaleProbePods, type ProbeOutcome, type ProbeWait, pauseImageOn, runProbe } from './run-probe.ts';
@@ -203,8 +203,8 @@ async function listPods({ cluster, node }: Pick<WorkloadTarget, 'cluster' | 'nod
 }
 
 /** Whether the node, with its allocatable pods, admits one more pod. */
-function hasRoom({ status }: KubeObject, items: readonly KubeObject[]): boolean {
-  const allocatable = isJsonObject(status) && isJsonObject(status.allocatable) ? status.allocatable.pods : undefined;
+function hasRoom(node: KubeObject, items: readonly KubeObject[]): boolean {
+  const allocatable = valueAt(node, 'status.allocatable.pods');
   const quantity = allocatable === undefined ? null : parseQuantity(String(allocatable));
   if (quantity === null) return true;
   return items.filter((item) => !isProbe(item) && isActive(readPod(item))).length < Number(quantityValue(quantity));

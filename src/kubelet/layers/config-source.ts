@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { isDnsSubdomain } from '../../base/text/dns-subdomain.ts';
+import { textAt } from '../documents/values.ts';
 
 /** Source of a node configuration: one key of a ConfigMap, as in `Node.spec.configSource.configMap`. */
 export interface ConfigSource {
@@ -186,7 +187,7 @@ export function parseStatusAnnotation(text: string | undefined): ConfigStatus | 
 export function parseIdentity(value: Json | undefined): ConfigIdentity | null {
   const map = isJsonObject(value) ? value.configMap : undefined;
   if (!isJsonObject(map)) return null;
-  return { ...membersOf(map), uid: textOf(map, 'uid'), resourceVersion: textOf(map, 'resourceVersion') };
+  return { ...membersOf(map), uid: textAt(map, 'uid'), resourceVersion: textAt(map, 'resourceVersion') };
 }
 
 /** `{"configMap": {...}}` with uid and resourceVersion, keys sorted. */
@@ -195,12 +196,7 @@ export function formatIdentity({ namespace, name, kubeletConfigKey, uid, resourc
 }
 
 function membersOf(map: JsonObject): ConfigSource {
-  return { namespace: textOf(map, 'namespace'), name: textOf(map, 'name'), kubeletConfigKey: textOf(map, 'kubeletConfigKey') };
-}
-
-function textOf(map: JsonObject, name: string): string {
-  const value = map[name];
-  return typeof value === 'string' ? value : '';
+  return { namespace: textAt(map, 'namespace'), name: textAt(map, 'name'), kubeletConfigKey: textAt(map, 'kubeletConfigKey') };
 }
 
 function issue(why: string): ParsedSource {

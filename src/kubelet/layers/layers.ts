@@ -99,6 +99,16 @@ export function leafPath(path: string): string {
   return path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1');
 }
 
+/** A path with dots before all members: `evictionHard[memory.available]` and `evictionHard.memory.available` name the same one. */
+export function dottedPath(path: string): string {
+  return path.replaceAll('[', '.').replaceAll(']', '');
+}
+
+/** Whether a path names a field, or a part of it. */
+export function isAtOrBelow(path: string, field: string): boolean {
+  return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`);
+}
+
 function collectLeaves(object: JsonObject, prefix: string, leaves: Map<string, Json>): void {
   for (const [key, value] of Object.entries(object)) {
     const path = joinPath(prefix, key);

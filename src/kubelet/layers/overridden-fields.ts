@@ -1,7 +1,7 @@
 import { type Json, jsonEqual } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import { type LayeredConfig, leavesOf, type Origin } from './layers.ts';
+import { isAtOrBelow, type LayeredConfig, leavesOf, type Origin } from './layers.ts';
 
 /** A field of the local configuration for which a kubelet uses the value of a ConfigMap. */
 interface OverriddenField {
@@ -57,16 +57,7 @@ type Leaves = ReadonlyMap<string, Json>;
 
 /** Whether an overlay with these leaves sets a field: one of them, below one (a removed map), or above one. */
 export function isSetBy(leaves: readonly string[], path: string): boolean {
-  return leaves.some((leaf) => path === leaf || isBelow(path, leaf) || isBelow(leaf, path));
-}
-
-/** Whether a field is another one, or a part of it. */
-export function isAtOrBelow(path: string, field: string): boolean {
-  return path === field || isBelow(path, field);
-}
-
-function isBelow(path: string, parent: string): boolean {
-  return path.startsWith(parent) && /^[.[]/.test(path.slice(parent.length));
+  return leaves.some((leaf) => isAtOrBelow(path, leaf) || isAtOrBelow(leaf, path));
 }
 
 /** `maxPods (desired 20, running 33)`. Confidential values are omitted. */

@@ -3,6 +3,7 @@ import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.t
 import { inlineValue } from '../../codec/inline-value.ts';
 import { type Catalogue, type Field, formatMinor, type GateEntry, type Minor } from '../catalogue/catalogue.ts';
 import { GROUP_GATES } from '../catalogue/feature-gates.ts';
+import { isEmpty } from '../documents/values.ts';
 
 /**
  * One action or finding of a migration. `lossy`: behaviour of the old kubelet that the new one does not
@@ -73,7 +74,7 @@ function removeField(
 ): void {
   const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
   const why = to < since ? `added in ${formatMinor(since)}` : `removed in ${formatMinor(until + 1)}`;
-  const lossy = !isZeroOrEmpty(value);
+  const lossy = !isEmpty(value);
   const lost = lossy ? `: ${inlineValue(value)} cannot be kept` : '';
   edits.push({ path, value: undefined });
   steps.push({ did: 'removed', what: path.join('.'), message: `unknown to a ${formatMinor(to)} kubelet, ${why}${lost}`, lossy });
@@ -139,11 +140,6 @@ function convert(value: Json, { type }: Field): Json | null {
   if (type !== 'int64' || typeof value !== 'string') return null;
   const nanoseconds = parseGoDuration(value);
   return nanoseconds === null ? null : Number(nanoseconds);
-}
-
-function isZeroOrEmpty(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(isZeroOrEmpty);
-  return (Array.isArray(value) && value.length === 0) || [null, '', 0, false, '0s', '0'].includes(value as null);
 }
 
 interface MigratedGates {

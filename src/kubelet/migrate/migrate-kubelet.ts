@@ -9,10 +9,11 @@ import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import { effectiveConfiguration, gatesOf } from '../defaults/effective-configuration.ts';
 import { diffConfigs } from '../diff/diff-configs.ts';
-import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf } from '../documents/decode.ts';
+import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf, withoutHeader } from '../documents/decode.ts';
 import { valueAt } from '../documents/values.ts';
 import { readFlagSettings } from '../flags/flag-value.ts';
 import { setAt } from '../layers/kubeadm-defaults.ts';
+import { isAtOrBelow } from '../layers/layers.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { editYaml } from './edit-yaml.ts';
 import type { FieldEdit, MigrationStep } from './migrate-fields.ts';
@@ -168,8 +169,7 @@ function changesInForce(before: JsonObject, migrated: JsonObject, reported: read
     { name: 'before', minor: from, config: before },
     { name: 'after', minor: to, config: migrated },
   ] as const;
-  const isReported = (path: string): boolean =>
-    reported.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`));
+  const isReported = (path: string): boolean => reported.some((what) => isAtOrBelow(path, what));
   const edits: FieldEdit[] = [];
   const steps: MigrationStep[] = [];
   for (const { path, before: old, after, class: liveChange } of diffConfigs(...sides, catalogue).differences) {
@@ -236,10 +236,6 @@ function remove(config: JsonObject, [name, ...rest]: readonly string[]): JsonObj
   if (rest.length === 0 || !isJsonObject(under)) return rest.length === 0 ? others : config;
   const inner = remove(under, rest);
   return Object.keys(inner).length === 0 ? others : { ...config, [name]: inner };
-}
-
-function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObject): JsonObject {
-  return fields;
 }
 
 /** The lossy steps as one error; nothing is written. */

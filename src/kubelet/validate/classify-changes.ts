@@ -4,8 +4,9 @@ import { parseQuantity } from '../../base/text/quantity.ts';
 import { readScalar } from '../../codec/scalar.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { highestImpact } from '../../host/plan/impact.ts';
-import type { Bounds, Catalogue, Danger, DangerKind, LiveChange, Minor } from '../catalogue/catalogue.ts';
+import type { Bounds, Catalogue, Danger, DangerKind, KubeletReader, LiveChange } from '../catalogue/catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/effective-configuration.ts';
+import { isUnset, objectOf } from '../documents/values.ts';
 
 /** A field whose effective value changes, with the effect on a running node. */
 export interface ClassifiedChange {
@@ -21,11 +22,6 @@ export interface ClassifiedChange {
   readonly danger: DangerKind | null;
 }
 
-export interface ClassifyOptions {
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-}
-
 /**
  * Compares two configurations as the kubelet of a minor reads them: with defaults, and durations and
  * quantities by value. Each changed field has a live-change class; every change requires a restart of the
@@ -37,7 +33,7 @@ export interface ClassifyOptions {
  * @param before decoded or plain; fields unknown to the minor are ignored
  * @returns in path order; empty without changes
  */
-export function classifyChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly ClassifiedChange[] {
+export function classifyChanges(before: JsonObject, after: JsonObject, options: KubeletReader): readonly ClassifiedChange[] {
   const type = options.catalogue.configurationType(options.minor);
   const found: Difference[] = [];
   diffObjects(type, { before: fillKubeletDefaults(before, options), after: fillKubeletDefaults(after, options), path: '' }, found);
@@ -70,9 +66,9 @@ function diffObjects(type: ObjectNode, { before, after, path: parent }: Pair, fo
   for (const field of type.fields.values()) {
     const pair = { before: before[field.name] ?? undefined, after: after[field.name] ?? undefined };
     const path = parent === '' ? field.name : `${parent}.${field.name}`;
-    if (field.type.kind === 'object') diffObjects(field.type, { before: asObject(pair.before), after: asObject(pair.after), path }, found);
+    if (field.type.kind === 'object') diffObjects(field.type, { before: objectOf(pair.before), after: objectOf(pair.after), path }, found);
     else if (field.type.kind === 'map')
-      diffMaps(field.type.values, field.path, { before: asObject(pair.before), after: asObject(pair.after), path }, found);
+      diffMaps(field.type.values, field.path, { before: objectOf(pair.before), after: objectOf(pair.after), path }, found);
     else {
       const same = sameValue(field.type, pair.before, pair.after) || (!field.pointer && isUnset(pair.before) && isUnset(pair.after));
       if (!same) found.push({ path, field: field.path, ...pair });
@@ -85,22 +81,6 @@ function diffMaps(values: TypeNode, field: string, { before, after, path }: Pair
     const pair = { before: before[key], after: after[key] };
     if (!sameValue(values, pair.before, pair.after)) found.push({ path: `${path}[${key}]`, field, ...pair });
   }
-}
-
-function asObject(value: Json | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function isUnset(value: Json | undefined): boolean {
-  return (
-    value === undefined ||
-    value === '' ||
-    value === 0 ||
-    value === false ||
-    value === '0s' ||
-    value === '0' ||
-    (Array.isArray(value) && value.length === 0)
-  );
 }
 
 function sameValue(type: TypeNode, a: Json | undefined, b: Json | undefined): boolean {

@@ -7,7 +7,7 @@ import { type Catalogue, type LiveChange, type Minor, NEWEST_MINOR, nearestKnown
 import { type GateFault, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/effective-configuration.ts';
 import { type DecodedKubeletConfiguration, decodeInOrder, withoutPosition } from '../documents/decode.ts';
-import { enclosingPaths, leavesOf } from '../layers/layers.ts';
+import { enclosingPaths, isAtOrBelow, leavesOf } from '../layers/layers.ts';
 import { otherMinorWarning } from '../minor-option.ts';
 import { BOUND_RULES, DEPRECATION_RULES } from './advice-rules.ts';
 import { type ClassifiedChange, classifyChanges } from './classify-changes.ts';
@@ -243,7 +243,7 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
   return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): NamedFinding[] => {
     const field = catalogue.flag(name, minor)?.field ?? null;
     if (field === null) return [];
-    const reported = [...leaves].find(([path, leaf]) => isWithin(path, field) && String(leaf) !== value);
+    const reported = [...leaves].find(([path, leaf]) => isAtOrBelow(path, field) && String(leaf) !== value);
     if (reported === undefined) return [];
     return [
       {
@@ -254,8 +254,4 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
       },
     ];
   });
-}
-
-function isWithin(path: string, parent: string): boolean {
-  return path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }

@@ -1,19 +1,13 @@
-import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { entriesAt, isTrue, objectAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
 
 /** Amounts that a pod requests, or that a node offers. */
 export interface Amounts {
   readonly cpuMillis: number;
   readonly memoryBytes: number;
   readonly ephemeralBytes: number;
-}
-
-/** A container that waits for its start, with the kubelet's reason (`RunContainerError`, ...). */
-interface WaitingContainer {
-  readonly name: string;
-  readonly reason: string;
-  readonly message: string;
 }
 
 /** A pod of a node, as the API server shows it. */
@@ -36,7 +30,8 @@ export interface NodePod {
   /** The pod requests as the scheduler and the kubelet count them. */
   readonly requests: Amounts;
   readonly isHostNetwork: boolean;
-  readonly waiting: readonly WaitingContainer[];
+  /** Containers that wait for their start, with the kubelet's reason (`RunContainerError`, ...). */
+  readonly waiting: readonly { readonly name: string; readonly reason: string; readonly message: string }[];
   /** Restarts of all containers. */
   readonly restarts: number;
 }
@@ -46,25 +41,25 @@ export const PROBE_LABEL = 'kubeletadm.dev/probe';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** Reads a Pod. Unexpected values count as absent. */
-export function readPod({ metadata, spec, status }: KubeObject): NodePod {
-  const about = objectOf(status);
-  const containers = [...listOf(about, 'initContainerStatuses'), ...listOf(about, 'containerStatuses')];
+export function readPod(pod: KubeObject): NodePod {
+  const { metadata } = pod;
+  const containers = [...objectsAt(pod, 'status.initContainerStatuses'), ...objectsAt(pod, 'status.containerStatuses')];
   return {
     uid: metadata.uid ?? '',
     name: `${metadata.namespace ?? ''}/${metadata.name}`,
     isStatic: metadata.annotations?.[MIRROR_ANNOTATION] !== undefined,
-    phase: textOf(about, 'phase'),
-    reason: textOf(about, 'reason'),
-    message: textOf(about, 'message'),
-    isReady: listOf(about, 'conditions').some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    phase: textAt(pod, 'status.phase'),
+    reason: textAt(pod, 'status.reason'),
+    message: textAt(pod, 'status.message'),
+    isReady: objectsAt(pod, 'status.conditions').some(({ type, status }) => type === 'Ready' && status === 'True'),
     isTerminating: metadata.deletionTimestamp !== undefined,
     createdAt: metadata.creationTimestamp ?? '',
-    requests: requestsOf(objectOf(spec)),
-    isHostNetwork: objectOf(spec).hostNetwork === true,
-    waiting: containers.flatMap((container): readonly WaitingContainer[] => {
-      const { waiting } = objectOf(container.state);
+    requests: requestsOf(objectAt(pod, 'spec')),
+    isHostNetwork: isTrue(pod, 'spec.hostNetwork'),
+    waiting: containers.flatMap((container) => {
+      const waiting = valueAt(container, 'state.waiting');
       if (!isJsonObject(waiting)) return [];
-      return [{ name: textOf(container, 'name'), reason: textOf(waiting, 'reason'), message: textOf(waiting, 'message') }];
+      return [{ name: textAt(container, 'name'), reason: textAt(waiting, 'reason'), message: textAt(waiting, 'message') }];
     }),
     restarts: containers.reduce((sum, { restartCount }) => sum + (typeof restartCount === 'number' ? restartCount : 0), 0),
   };
@@ -93,10 +88,10 @@ const NONE: Amounts = { cpuMillis: 0, memoryBytes: 0, ephemeralBytes: 0 };
  * @see k8s.io/component-helpers resource (1.36) PodRequests
  */
 function requestsOf(spec: JsonObject): Amounts {
-  let running = listOf(spec, 'containers').map(containerRequests).reduce(sum, NONE);
+  let running = objectsAt(spec, 'containers').map(containerRequests).reduce(sum, NONE);
   let starting = NONE;
   let sidecars = NONE;
-  for (const container of listOf(spec, 'initContainers')) {
+  for (const container of objectsAt(spec, 'initContainers')) {
     const own = containerRequests(container);
     if (container.restartPolicy === 'Always') {
       running = sum(running, own);
@@ -104,15 +99,15 @@ function requestsOf(spec: JsonObject): Amounts {
       starting = largest(starting, sidecars);
     } else starting = largest(starting, sum(sidecars, own));
   }
-  const podLevel = objectOf(objectOf(spec.resources).requests);
+  const podLevel = objectAt(spec, 'resources.requests');
   const total = { ...largest(running, starting) };
   if ('cpu' in podLevel) total.cpuMillis = amountsOf(podLevel).cpuMillis;
   if ('memory' in podLevel) total.memoryBytes = amountsOf(podLevel).memoryBytes;
-  return sum(total, amountsOf(objectOf(spec.overhead)));
+  return sum(total, amountsOf(objectAt(spec, 'overhead')));
 }
 
 function containerRequests(container: JsonObject): Amounts {
-  return amountsOf(objectOf(objectOf(container.resources).requests));
+  return amountsOf(objectAt(container, 'resources.requests'));
 }
 
 /** Reads a resource list, for example `status.capacity` of a Node. */
@@ -147,20 +142,6 @@ function largest(a: Amounts, b: Amounts): Amounts {
   };
 }
 
-function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function listOf(value: JsonObject, name: string): readonly JsonObject[] {
-  const list = value[name];
-  return Array.isArray(list) ? list.filter(isJsonObject) : [];
-}
-
-function textOf(value: JsonObject, name: string): string {
-  const text = value[name];
-  return typeof text === 'string' ? text : '';
-}
-
 /** A feature that pods use. */
 export interface PodFeature {
   /** `pods with ...`. */
@@ -184,23 +165,23 @@ export const POD_FEATURES = {
 
 export type PodFeatureGate = keyof typeof POD_FEATURES;
 
+/** The containers of a `spec`, those of its initialization first. */
+export function containersOf(spec: JsonObject): readonly JsonObject[] {
+  return [...objectsAt(spec, 'initContainers'), ...objectsAt(spec, 'containers')];
+}
+
 /** The features that a pod with this `spec` needs. */
 export function podFeatures(spec: JsonObject): readonly PodFeatureGate[] {
-  const { hostUsers, hostNetwork, resources, containers, initContainers } = spec;
-  const all = [...objectsOf(containers), ...objectsOf(initContainers)];
-  const restartsAll = all.some(({ restartPolicyRules }) =>
-    objectsOf(restartPolicyRules).some(({ action }) => action === 'RestartAllContainers'),
+  const { hostUsers, hostNetwork } = spec;
+  const restartsAll = containersOf(spec).some((one) =>
+    objectsAt(one, 'restartPolicyRules').some(({ action }) => action === 'RestartAllContainers'),
   );
-  const isSet = (value: Json | undefined): boolean => isJsonObject(value) && Object.keys(value).length > 0;
+  const isSet = (path: string): boolean => entriesAt(spec, path).length > 0;
   const needs: Readonly<Record<PodFeatureGate, boolean>> = {
     RestartAllContainersOnContainerExits: restartsAll,
     UserNamespacesHostNetworkSupport: hostUsers === false && hostNetwork === true,
-    PodLevelResources: isJsonObject(resources) && (isSet(resources.requests) || isSet(resources.limits)),
+    PodLevelResources: isSet('resources.requests') || isSet('resources.limits'),
     UserNamespacesSupport: hostUsers === false,
   };
   return (Object.keys(needs) as PodFeatureGate[]).filter((gate) => needs[gate]);
-}
-
-function objectsOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

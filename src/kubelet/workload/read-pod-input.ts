@@ -3,9 +3,10 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { isTrue, listAt, objectAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
 import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
-import { amountsOf, isProbe, podFeatures, podsOfNode, readPod } from './pod.ts';
+import { amountsOf, containersOf, isProbe, podFeatures, podsOfNode, readPod } from './pod.ts';
 import { affects, type RiskChange } from './risk-facts.ts';
 import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
 
@@ -62,35 +63,31 @@ function lowersPodLimit(change: RiskChange): boolean {
 async function readPods(cluster: Cluster, nodeName: string): Promise<readonly RiskPod[] | null> {
   const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
   // An API server that ignores the selector also returns the pods of other nodes.
-  const own = found?.items.filter((pod) => objectOf(pod.spec).nodeName === nodeName && !isProbe(pod));
+  const own = found?.items.filter((pod) => valueAt(pod, 'spec.nodeName') === nodeName && !isProbe(pod));
   return own?.map(readRiskPod) ?? null;
 }
 
 /** Reads the cluster addresses of the Services with port 53 in kube-system; null: unknown. */
 export async function readDnsServices(cluster: Cluster): Promise<readonly string[] | null> {
   const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Service', namespace: KUBE_SYSTEM }));
-  return found?.items.flatMap((service) => addressesOf(objectOf(service.spec))) ?? null;
+  return found?.items.flatMap((service) => addressesOf(objectAt(service, 'spec'))) ?? null;
 }
 
-function addressesOf({ ports, clusterIP, clusterIPs }: JsonObject): readonly string[] {
-  const isDns = Array.isArray(ports) && ports.some((port) => isJsonObject(port) && port.port === 53);
-  const all = [clusterIP, ...(Array.isArray(clusterIPs) ? clusterIPs : [])];
+function addressesOf(spec: JsonObject): readonly string[] {
+  const isDns = objectsAt(spec, 'ports').some(({ port }) => port === 53);
+  const all = [spec.clusterIP, ...listAt(spec, 'clusterIPs')];
   return isDns ? [...new Set(all.filter((address) => typeof address === 'string'))] : [];
 }
 
 /** Reads a Pod with the values that admission needs. */
 function readRiskPod(object: KubeObject): RiskPod {
-  const spec = objectOf(object.spec);
-  const { priority, securityContext } = spec;
-  const { sysctls } = objectOf(securityContext);
+  const spec = objectAt(object, 'spec');
   return {
     ...readPod(object),
-    priority: typeof priority === 'number' ? priority : 0,
-    sysctls: (Array.isArray(sysctls) ? sysctls : []).flatMap((one) =>
-      isJsonObject(one) && typeof one.name === 'string' ? [one.name] : [],
-    ),
+    priority: typeof spec.priority === 'number' ? spec.priority : 0,
+    sysctls: objectsAt(spec, 'securityContext.sysctls').flatMap(({ name }) => (typeof name === 'string' ? [name] : [])),
     features: podFeatures(spec),
-    exclusiveCpus: objectOf(object.status).qosClass === 'Guaranteed' ? exclusiveCpusOf(spec) : undefined,
+    exclusiveCpus: textAt(object, 'status.qosClass') === 'Guaranteed' ? exclusiveCpusOf(spec) : undefined,
     images: imagesOf(spec),
   };
 }
@@ -98,8 +95,8 @@ function readRiskPod(object: KubeObject): RiskPod {
 /** Of containers that request an integer of CPUs; undefined: the managers of the kubelet ignore pods with resources of their own. */
 function exclusiveCpusOf(spec: JsonObject): readonly number[] | undefined {
   if (podFeatures(spec).includes('PodLevelResources')) return undefined;
-  return containersOf(spec).flatMap(({ resources }) => {
-    const cpus = amountsOf(objectOf(objectOf(resources).requests)).cpuMillis / 1000;
+  return containersOf(spec).flatMap((container) => {
+    const cpus = amountsOf(objectAt(container, 'resources.requests')).cpuMillis / 1000;
     return cpus > 0 && Number.isInteger(cpus) ? [cpus] : [];
   });
 }
@@ -110,13 +107,9 @@ function imagesOf(spec: JsonObject): NonNullable<RiskPod['images']> {
   );
 }
 
-function containersOf({ initContainers, containers }: JsonObject): readonly JsonObject[] {
-  return [initContainers, containers].flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject) : []));
-}
-
 /** What a Node offers; null: its kubelet has reported nothing. */
-function offerOf({ status }: KubeObject): NodeOffer | null {
-  const { capacity, allocatable, declaredFeatures, runtimeHandlers } = objectOf(status);
+function offerOf(node: KubeObject): NodeOffer | null {
+  const { capacity, allocatable, runtimeHandlers } = objectAt(node, 'status');
   if (!isJsonObject(capacity) || !isJsonObject(allocatable)) return null;
   const pods = Number(allocatable.pods);
   return {
@@ -124,9 +117,9 @@ function offerOf({ status }: KubeObject): NodeOffer | null {
     allocatable: amountsOf(allocatable),
     pods: Number.isInteger(pods) ? pods : null,
     hasUserNamespaces: Array.isArray(runtimeHandlers)
-      ? runtimeHandlers.some((handler) => objectOf(objectOf(handler).features).userNamespaces === true)
+      ? runtimeHandlers.some((handler) => isJsonObject(handler) && isTrue(handler, 'features.userNamespaces'))
       : undefined,
-    declaredFeatures: Array.isArray(declaredFeatures) ? declaredFeatures.filter((name) => typeof name === 'string') : [],
+    declaredFeatures: listAt(node, 'status.declaredFeatures').filter((name) => typeof name === 'string'),
   };
 }
 
@@ -137,8 +130,4 @@ async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
     if (!isAppError(error)) throw error;
     return null;
   }
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -5,9 +5,10 @@ import type { AppError } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { parseSource, sourceToJson } from '../../../src/codec/source.ts';
 import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
+import type { KubeletReader } from '../../../src/kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { decodeKubeletConfiguration } from '../../../src/kubelet/documents/decode.ts';
-import { type EncodeOptions, encodeKubeletConfiguration } from '../../../src/kubelet/documents/encode.ts';
+import { encodeKubeletConfiguration } from '../../../src/kubelet/documents/encode.ts';
 
 const catalogue = await loadCatalogue();
 const GOLDEN = path.join(import.meta.dirname, 'golden');
@@ -24,7 +25,7 @@ function read(text: string, minor: number): JsonObject {
   return value;
 }
 
-function render(value: JsonObject, options: EncodeOptions): string {
+function render(value: JsonObject, options: KubeletReader): string {
   return encodeYaml(encodeKubeletConfiguration(value, options), options.catalogue.configurationType(options.minor));
 }
 

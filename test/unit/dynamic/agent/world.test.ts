@@ -29,7 +29,7 @@ describe('the simulated node of the agent', () => {
     world.editLocal(payload(110, `staticPodPath: ${MANIFESTS}\n`));
     world.restartKubelet();
     const path = `${MANIFESTS}/${PROBE_NAME}.yaml`;
-    const content = JSON.stringify(probePod({ name: PROBE_NAME, image: 'x' }));
+    const content = JSON.stringify(probePod(PROBE_NAME, 'x'));
     await world.host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
     await world.pods.settled();
     expect(readProbe(await world.asNode.get(PROBE))).toEqual({ state: 'started' });

@@ -11,7 +11,7 @@ const terminated = (reason: string, message = ''): JsonObject => ({
 
 describe('a probe pod', () => {
   it('requests nothing and passes the restricted Pod Security Standard', () => {
-    const { metadata, spec } = probePod({ name: 'p', image: 'registry.k8s.io/pause:3.10' });
+    const { metadata, spec } = probePod('p', 'registry.k8s.io/pause:3.10');
     expect(metadata).toEqual({ name: 'p', namespace: 'kube-system', labels: { 'kubeletadm.dev/probe': 'true' } });
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,

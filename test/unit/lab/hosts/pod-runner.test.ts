@@ -11,7 +11,7 @@ import { fakePods } from '../../../support/fake-pods.ts';
 const NODE = 'node-1';
 const MANIFESTS = '/etc/kubernetes/manifests';
 const CONFIG = { staticPodPath: MANIFESTS, clusterDNS: ['10.96.0.10'], resolvConf: '/etc/resolv.conf', maxPods: 110 };
-const PROBE = JSON.stringify(probePod({ name: PROBE_NAME, image: 'registry.k8s.io/pause:3.10' }));
+const PROBE = JSON.stringify(probePod(PROBE_NAME, 'registry.k8s.io/pause:3.10'));
 const PROBE_REF = { apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system', name: `${PROBE_NAME}-${NODE}` };
 
 function newNode() {
