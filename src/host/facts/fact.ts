@@ -17,6 +17,11 @@ export function defineFact<T, const Q extends FactQueries>(
   return { queries, parse } as unknown as Fact<T>;
 }
 
+/** A fact that is derived from another one. */
+export function mapFact<T, U>({ parse, ...fact }: Fact<T>, derive: (value: T) => U): Fact<U> {
+  return { ...fact, parse: (answers, parseText) => derive(parse(answers, parseText)) };
+}
+
 type FactsValue<F extends Readonly<Record<string, Fact<unknown>>>> = { readonly [K in keyof F]: F[K] extends Fact<infer T> ? T : never };
 
 /** Facts that are queried together, with equal queries sent once, and parsed separately. */

@@ -58,7 +58,7 @@ export function correctedSocket(socket: string): string | null {
 }
 
 /** The path of `unix:///run/x.sock` and `unix:/run/x.sock`: `/run/x.sock`. */
-function socketPath(socket: string): string {
+export function socketPath(socket: string): string {
   return socket.replace(/^unix:(?:\/\/)?/, '');
 }
 

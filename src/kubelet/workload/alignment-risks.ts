@@ -1,11 +1,10 @@
-import { jsonEqual, parseJsonObject } from '../../base/json.ts';
-import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import { textAt, valueAt } from '../documents/values.ts';
+import { parseJsonObject } from '../../base/json.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import { textAt } from '../documents/values.ts';
 import { byAdmission, cpusOf, reservedAmounts } from './capacity.ts';
 import { MANAGER_STATES } from './manager-states.ts';
-import { isActive } from './pod.ts';
-import type { PodRisk } from './pod-risk.ts';
-import type { CpuTopology, RiskInput, RiskPod } from './risk-input.ts';
+import { affects, loss, namesOf, type PodRisk, presentPods, warning } from './pod-risk.ts';
+import type { HostRiskFacts, RiskInput, RiskPod } from './risk-input.ts';
 
 /** Fields by which a kubelet gives pods CPUs and memory of their own; a restarted kubelet admits all its pods again. */
 export const ALIGNMENT_FIELDS = [
@@ -26,7 +25,7 @@ export const CPU_TOPOLOGY = defineFact(
     siblings: { kind: 'command', argv: ['sh', '-c', 'cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list'] },
     nodes: { kind: 'list', path: '/sys/devices/system/node' },
   },
-  ({ siblings, nodes }): CpuTopology | null => {
+  ({ siblings, nodes }): HostRiskFacts['cpuTopology'] => {
     const cpus = siblings.exitCode === 0 ? siblings.stdout.split('\n').filter(Boolean) : [];
     const numaNodes = (nodes ?? []).filter((name) => /^node\d{1,4}$/.test(name)).length;
     return cpus.length === 0 ? null : { cpusPerCore: Math.floor(cpus.length / new Set(cpus).size), numaNodes: Math.max(1, numaNodes) };
@@ -34,9 +33,8 @@ export const CPU_TOPOLOGY = defineFact(
 );
 
 /** Reads the number of CPUs that no container has exclusively, from the state file of the CPU manager; null: unknown. */
-export function sharedCpus(rootDir: string): Fact<number | null> {
-  const path = `${rootDir}/${MANAGER_STATES.cpuManagerPolicy}`;
-  return defineFact({ state: { kind: 'file', path } }, ({ state }) => {
+export function sharedCpus(rootDir: string) {
+  return defineFact({ state: { kind: 'file', path: `${rootDir}/${MANAGER_STATES.cpuManagerPolicy}` } }, ({ state }) => {
     const { policyName, defaultCpuSet } = parseJsonObject(state?.content ?? '') ?? {};
     return policyName === 'static' && typeof defaultCpuSet === 'string' ? (cpusOf(defaultCpuSet)?.size ?? null) : null;
   });
@@ -49,11 +47,10 @@ export function sharedCpus(rootDir: string): Fact<number | null> {
  *   pkg/kubelet/cm/topologymanager/scope_container.go Admit; pkg/kubelet/cm/memorymanager/policy_static.go Allocate (1.36)
  */
 export function alignmentRisks(input: RiskInput): readonly PodRisk[] {
-  const { pods, host } = input;
-  const guaranteed = (pods ?? []).filter((pod) => isActive(pod) && !pod.isTerminating && pod.exclusiveCpus !== undefined);
+  const guaranteed = presentPods(input.pods, ({ exclusiveCpus }) => exclusiveCpus !== undefined);
   if (guaranteed.length === 0) return [];
   const exclusive = guaranteed.filter(({ exclusiveCpus = [] }) => exclusiveCpus.length > 0);
-  const numaNodes = host?.cpuTopology?.numaNodes ?? null;
+  const numaNodes = input.host?.cpuTopology?.numaNodes ?? null;
   return [...coreRisks(input, exclusive), ...(numaNodes === 1 ? [] : numaRisks(input, guaranteed))];
 }
 
@@ -72,7 +69,7 @@ function coreRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk
   const free = freeCpus(input);
   const crowded = free === null ? [] : rejectedOnFullCores(pods, free);
   const why = `${FULL_CORES}: at each start, the kubelet rejects Guaranteed pods with more CPUs than are free, also those that it has assigned CPUs (SMTAlignmentError)`;
-  const lost = crowded.length === 0 ? [] : [{ path, why, pods: namesOf(crowded), severity: 'loss' } as const];
+  const lost: readonly PodRisk[] = crowded.length === 0 ? [] : [loss(path, why, namesOf(crowded))];
   if (before !== null && wantsFullCores(before)) return lost;
   const perCore = host?.cpuTopology?.cpusPerCore ?? null;
   const rest = pods.filter((pod) => !crowded.includes(pod));
@@ -83,7 +80,7 @@ function coreRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk
   const unknown = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError). May affect: ${namesOf(others).join(', ')}`;
   return [
     ...lost,
-    ...(partial.length === 0 ? [] : [{ path, why: threads, pods: namesOf(partial), severity: 'loss' } as const]),
+    ...(partial.length === 0 ? [] : [loss(path, threads, namesOf(partial))]),
     ...(others.length === 0 ? [] : [warning(path, unknown)]),
   ];
 }
@@ -92,11 +89,11 @@ function coreRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk
  * The most CPUs that a kubelet finds free in its state file at its next start; null: unknown, or it starts with an empty
  * state.
  */
-function freeCpus({ before, after, host }: RiskInput): number | null {
+function freeCpus(input: RiskInput): number | null {
+  const { before, after, host } = input;
   const shared = host?.sharedCpus ?? null;
   if (before === null || shared === null || textAt(before, 'cpuManagerPolicy') !== 'static') return null;
-  const fields = ['reservedSystemCPUs', 'kubeReserved', 'systemReserved', STRICT];
-  if (fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null))) return null;
+  if (affects(input, ['reservedSystemCPUs', 'kubeReserved', 'systemReserved', STRICT])) return null;
   // The reserved CPUs belong to the shared ones, unless they are strictly reserved.
   const reserved = textAt(after, STRICT) === 'true' ? 0 : Math.ceil(reservedAmounts(after).cpuMillis / 1000);
   return Math.max(0, shared - reserved);
@@ -115,34 +112,19 @@ function rejectedOnFullCores(pods: readonly RiskPod[], free: number): readonly R
   return rejected;
 }
 
-function numaRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
-  const isNew = (...fields: readonly string[]): boolean =>
-    before === null || fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null));
+function numaRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
+  const { after, host } = input;
   const condition = host?.cpuTopology == null ? ', if the host has several NUMA nodes' : '';
   const affected = `May affect${condition}: ${namesOf(pods).join(', ')}`;
   const topology = textAt(after, 'topologyManagerPolicy');
   const findings: PodRisk[] = [];
-  if (['restricted', 'single-numa-node'].includes(topology) && isNew(...ALIGNMENT_FIELDS))
-    findings.push(
-      warning(
-        'topologyManagerPolicy',
-        `topologyManagerPolicy ${topology}: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). ${affected}`,
-      ),
-    );
-  if (textAt(after, 'memoryManagerPolicy') === 'Static' && isNew('memoryManagerPolicy'))
-    findings.push(
-      warning(
-        'memoryManagerPolicy',
-        `memoryManagerPolicy Static: the kubelet rejects Guaranteed pods for whose memory it finds no NUMA nodes (UnexpectedAdmissionError). ${affected}`,
-      ),
-    );
+  if (['restricted', 'single-numa-node'].includes(topology) && affects(input, ALIGNMENT_FIELDS)) {
+    const why = `topologyManagerPolicy ${topology}: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). ${affected}`;
+    findings.push(warning('topologyManagerPolicy', why));
+  }
+  if (textAt(after, 'memoryManagerPolicy') === 'Static' && affects(input, ['memoryManagerPolicy'])) {
+    const why = `memoryManagerPolicy Static: the kubelet rejects Guaranteed pods for whose memory it finds no NUMA nodes (UnexpectedAdmissionError). ${affected}`;
+    findings.push(warning('memoryManagerPolicy', why));
+  }
   return findings;
-}
-
-function warning(path: string, why: string): PodRisk {
-  return { path, why, pods: [], severity: 'warning' };
-}
-
-function namesOf(pods: readonly RiskPod[]): readonly string[] {
-  return pods.map(({ name }) => name).toSorted();
 }

@@ -14,12 +14,6 @@ export interface PodCapacity extends Amounts {
 /** A resource by which the kubelet rejects pods, as in `OutOfpods` and `OutOfcpu`. */
 export type RoomResource = 'pods' | 'cpu' | 'memory' | 'ephemeral-storage';
 
-/** A pod that does not fit on a node. */
-export interface RejectedPod {
-  readonly pod: RiskPod;
-  readonly resource: RoomResource;
-}
-
 /** Pods of the priority classes system-cluster-critical and system-node-critical have at least this priority. */
 const CRITICAL_PRIORITY = 2_000_000_000;
 
@@ -36,9 +30,12 @@ export function isCritical({ isStatic, priority = 0 }: RiskPod): boolean {
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go HandlePodAdditions, pkg/kubelet/lifecycle/predicate.go,
  *   pkg/kubelet/preemption/preemption.go, pkg/scheduler/framework/plugins/noderesources/fit.go (1.36)
  */
-export function rejectedPods(pods: readonly RiskPod[], capacity: PodCapacity): readonly RejectedPod[] {
+export function rejectedPods(
+  pods: readonly RiskPod[],
+  capacity: PodCapacity,
+): readonly { readonly pod: RiskPod; readonly resource: RoomResource }[] {
   let admitted: readonly RiskPod[] = [];
-  const rejected: RejectedPod[] = [];
+  const rejected: { readonly pod: RiskPod; readonly resource: RoomResource }[] = [];
   for (const pod of pods.filter(isActive).toSorted(byAdmission)) {
     const resource = shortOf(pod, admitted, capacity);
     if (resource === null) {

@@ -1,9 +1,9 @@
-import { type JsonObject, jsonEqual } from '../../base/json.ts';
-import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { combineFacts, defineFact, type Fact, mapFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { listAt, textAt, valueAt } from '../documents/values.ts';
 import { type CgroupDriver, runtimeCgroupDriver } from '../facts/cgroup-driver.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { affects, exit, type PodRisk } from './pod-risk.ts';
 import type { CgroupFacts, RiskInput } from './risk-input.ts';
 
 const ROOT = '/sys/fs/cgroup';
@@ -69,21 +69,17 @@ export function requiredCgroupFacts(config: JsonObject): Fact<CgroupFacts | null
     v1: fileFacts(CONTROLLERS[1].flatMap((controller) => paths.map((path) => `${ROOT}/${controller}${path}`))),
     driver: runtimeCgroupDriver(textAt(config, 'containerRuntimeEndpoint')),
   });
-  return {
-    queries: all.queries,
-    parse: (answers, parseText) => {
-      const { v1, v2, driver } = all.parse(answers, parseText);
-      const version = v2.get(`${ROOT}/cgroup.controllers`) == null ? 1 : 2;
-      const controllersOf = (path: string): readonly string[] | null => {
-        const unified = v2.get(`${ROOT}${path}/cgroup.controllers`)?.content?.trim().split(/\s+/);
-        if (version === 2) return unified === undefined ? null : CONTROLLERS[2].filter((one) => unified.includes(one));
-        const present = CONTROLLERS[1].filter((one) => v1.get(`${ROOT}/${one}${path}`) != null);
-        return present.length === 0 ? null : present;
-      };
-      const controllers = Object.fromEntries(paths.map((path) => [path === '' ? '/' : path, controllersOf(path)]));
-      return controllers['/'] === null ? null : { version, driver: driver?.driver ?? null, controllers };
-    },
-  };
+  return mapFact(all, ({ v1, v2, driver }) => {
+    const version = v2.get(`${ROOT}/cgroup.controllers`) == null ? 1 : 2;
+    const controllersOf = (path: string): readonly string[] | null => {
+      const unified = v2.get(`${ROOT}${path}/cgroup.controllers`)?.content?.trim().split(/\s+/);
+      if (version === 2) return unified === undefined ? null : CONTROLLERS[2].filter((one) => unified.includes(one));
+      const present = CONTROLLERS[1].filter((one) => v1.get(`${ROOT}/${one}${path}`) != null);
+      return present.length === 0 ? null : present;
+    };
+    const controllers = Object.fromEntries(paths.map((path) => [path === '' ? '/' : path, controllersOf(path)]));
+    return controllers['/'] === null ? null : { version, driver: driver?.driver ?? null, controllers };
+  });
 }
 
 /**
@@ -91,13 +87,13 @@ export function requiredCgroupFacts(config: JsonObject): Fact<CgroupFacts | null
  * @see kubernetes/kubernetes pkg/kubelet/cm/node_container_manager_linux.go enforceExistingCgroup,
  *   container_manager_linux.go NewContainerManager (1.20 to 1.36)
  */
-export function reservedCgroupRisks({ before, after, host }: RiskInput): readonly PodRisk[] {
+export function reservedCgroupRisks(input: RiskInput): readonly PodRisk[] {
+  const { after, host } = input;
   if (host?.cgroups == null) return [];
   const driver = host.cgroups.driver ?? (textAt(after, 'cgroupDriver') === 'systemd' ? 'systemd' : 'cgroupfs');
   const facts = { ...host.cgroups, driver };
   return requiredCgroups(after).flatMap(({ field, name, why }): readonly PodRisk[] => {
-    const fields = [field, 'cgroupDriver', ...(field === 'cgroupRoot' ? [] : [ENFORCE])];
-    if (before !== null && fields.every((one) => jsonEqual(valueAt(before, one) ?? null, valueAt(after, one) ?? null))) return [];
+    if (!affects(input, [field, 'cgroupDriver', ...(field === 'cgroupRoot' ? [] : [ENFORCE])])) return [];
     const path = cgroupPath(name, driver, field);
     if (path === null) return [exit(field, `${field} ${name} is not a valid name of a systemd slice: the kubelet would exit`)];
     const found = facts.controllers[path];
@@ -125,8 +121,4 @@ function commands(path: string, { version, controllers, driver }: CgroupFacts, m
 
 function isTop(path: string): boolean {
   return path.lastIndexOf('/') === 0;
-}
-
-function exit(path: string, why: string, fix?: string): PodRisk {
-  return { path, why, pods: [], severity: 'loss', stopsKubelet: true, ...(fix === undefined ? {} : { fix }) };
 }

@@ -3,38 +3,25 @@ import { cleanPath } from '../../base/text/clean-path.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { defineFact } from '../../host/facts/fact.ts';
-import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { CommandFact, FileFact } from '../../host/facts/query.ts';
 import { textAt } from '../documents/values.ts';
 import { podLogsDirIssue, volumePluginDirIssue } from '../validate/directory-rules.ts';
-
-/** A change of the configuration of a host. */
-interface DirectoryChange {
-  /** Effective, with absolute paths. */
-  readonly before: JsonObject;
-  readonly after: JsonObject;
-  /** Beginnings of paths that the host does not show to this process. */
-  readonly hidden: readonly string[];
-}
-
-/** A directory that the kubelet must not use. */
-interface DirectoryIssue {
-  readonly path: 'podLogsDir' | 'volumePluginDir';
-  /** As a clause. */
-  readonly why: string;
-}
 
 /**
  * Checks the directories that a change names: the kubelet deletes the content of `podLogsDir`, and runs the programs in
  * `volumePluginDir` as root. Only changed fields cost a query.
- * @returns the reasons to refuse the change, also for a directory that cannot be read
+ * @param change effective configurations with absolute paths; `hidden`: beginnings of paths that the host does not show to
+ *   this process
+ * @returns the reasons to refuse the change as clauses, also for a directory that cannot be read
  * @throws the errors of `host.query`
  */
 export async function checkDirectories(
   host: Host,
-  { before, after, hidden }: DirectoryChange,
+  { before, after, hidden }: { readonly before: JsonObject; readonly after: JsonObject; readonly hidden: readonly string[] },
   signal?: AbortSignal,
-): Promise<readonly DirectoryIssue[]> {
-  const found: DirectoryIssue[] = [];
+): Promise<readonly { readonly path: 'podLogsDir' | 'volumePluginDir'; readonly why: string }[]> {
+  const found = [];
   for (const path of ['podLogsDir', 'volumePluginDir'] as const) {
     const directory = textAt(after, path);
     if (!directory.startsWith('/') || cleanPath(directory) === cleanPath(textAt(before, path))) continue;
@@ -89,12 +76,8 @@ async function pluginsIssue(host: Host, directory: string, signal?: AbortSignal)
 async function ownersOf(host: Host, directory: string, signal?: AbortSignal): Promise<readonly { path: string; file: FileFact | null }[]> {
   const steps = directory.split('/').filter((step) => step !== '');
   const paths = ['/', ...steps.map((_, i) => `/${steps.slice(0, i + 1).join('/')}`)];
-  const queries = Object.fromEntries(paths.map((path): [string, FactQuery] => [path, { kind: 'file', path, content: false }]));
-  return observe(
-    host,
-    defineFact(queries, (answers) => paths.map((path) => ({ path, file: answers[path] as FileFact | null }))),
-    signal,
-  );
+  const files = await observe(host, fileFacts(paths, { content: false }), signal);
+  return [...files].map(([path, file]) => ({ path, file }));
 }
 
 /** Also false for a directory in which every user can create entries, as /tmp. */

@@ -1,7 +1,7 @@
 import { jsonEqual } from '../../base/json.ts';
 import { type Cidr, cidrContains, parseCidr, parseIp } from '../../base/text/ip.ts';
 import { listAt, textAt } from '../documents/values.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { loss, type PodRisk, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** Networks of DNS caches on the nodes. */
@@ -12,32 +12,34 @@ const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'].map((text) => parseCidr(text)
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go (1.36): an entry that is no IP address is ignored;
  *   pkg/kubelet/network/dns/dns.go: without an address, pods get the DNS settings of the host
  */
-export function dnsRisks({ before, after, dnsServices }: RiskInput): readonly PodRisk[] {
-  const path = 'clusterDNS';
-  const loss = (why: string): readonly PodRisk[] => [{ path, why, pods: [], severity: 'loss' }];
-  const [now, then] = [listAt(after, path).map(String), before === null ? null : listAt(before, path).map(String)];
-  if (then !== null && jsonEqual(now, then)) return domainRisks(before, after);
-  const domain = domainRisks(before, after);
-  const wrong = now.filter((address) => parseIp(address) === null);
-  if (wrong.length > 0) return [...loss(`clusterDNS ${wrong.join(', ')} is not an IP address, so the kubelet ignores it`), ...domain];
-  if (now.length === 0)
-    return then !== null && then.length > 0
-      ? [...loss(`clusterDNS becomes empty: new pods would resolve no names of the cluster (currently ${then.join(', ')})`), ...domain]
-      : domain;
-  if (dnsServices === null || then === null) return domain;
-  const answers = (address: string): boolean => dnsServices.some((service) => sameIp(service, address)) || isLinkLocal(address);
-  if (!then.some((address) => answers(address)) || now.some((address) => answers(address))) return domain;
-  const why = `clusterDNS ${now.join(', ')} is neither a link-local address nor a Service of kube-system with port 53 (currently ${then.join(', ')})`;
-  return [...loss(`${why}: new pods would resolve no names of the cluster`), ...domain];
+export function dnsRisks(input: RiskInput): readonly PodRisk[] {
+  const why = addressIssue(input);
+  return [...(why === null ? [] : [loss('clusterDNS', why)]), ...domainRisks(input)];
 }
 
-function domainRisks(before: RiskInput['before'], after: RiskInput['after']): readonly PodRisk[] {
+/** Why new pods would resolve no names with the addresses in `clusterDNS`, as a clause; null: they would, or not known. */
+function addressIssue({ before, after, dnsServices }: RiskInput): string | null {
+  const path = 'clusterDNS';
+  const [now, then] = [listAt(after, path).map(String), before === null ? null : listAt(before, path).map(String)];
+  if (then !== null && jsonEqual(now, then)) return null;
+  const wrong = now.filter((address) => parseIp(address) === null);
+  if (wrong.length > 0) return `clusterDNS ${wrong.join(', ')} is not an IP address, so the kubelet ignores it`;
+  if (then === null || (now.length === 0 && then.length === 0)) return null;
+  if (now.length === 0) return `clusterDNS becomes empty: new pods would resolve no names of the cluster (currently ${then.join(', ')})`;
+  if (dnsServices === null) return null;
+  const answers = (address: string): boolean => dnsServices.some((service) => sameIp(service, address)) || isLinkLocal(address);
+  if (!then.some((address) => answers(address)) || now.some((address) => answers(address))) return null;
+  const why = `clusterDNS ${now.join(', ')} is neither a link-local address nor a Service of kube-system with port 53 (currently ${then.join(', ')})`;
+  return `${why}: new pods would resolve no names of the cluster`;
+}
+
+function domainRisks({ before, after }: RiskInput): readonly PodRisk[] {
   const path = 'clusterDomain';
   if (before === null) return [];
   const [then, now] = [textAt(before, path), textAt(after, path)];
   if (then === now || then === '') return [];
   const why = `clusterDomain changes from ${then} to ${now || 'nothing'}: if the DNS of the cluster still serves ${then}, new pods cannot resolve short names of Services`;
-  return [{ path, why, pods: [], severity: 'warning' }];
+  return [warning(path, why)];
 }
 
 function sameIp(a: string, b: string): boolean {

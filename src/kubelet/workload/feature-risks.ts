@@ -1,10 +1,10 @@
 import { jsonEqual } from '../../base/json.ts';
 import { type FeatureGates, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { gatesOf } from '../defaults/effective-configuration.ts';
-import { numberAt, textAt, valueAt } from '../documents/values.ts';
-import { isActive, POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod.ts';
-import type { PodRisk } from './pod-risk.ts';
-import type { RiskInput, RiskPod } from './risk-input.ts';
+import { numberAt, objectAt, textAt } from '../documents/values.ts';
+import { POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod.ts';
+import { exit, loss, namesOf, type PodRisk, presentPods, warning } from './pod-risk.ts';
+import type { RiskInput } from './risk-input.ts';
 
 /** Without this gate, the kubelet compares no pod with its declared features. */
 const DECLARED = 'NodeDeclaredFeatures';
@@ -20,10 +20,10 @@ export function featureRisks(input: RiskInput): readonly PodRisk[] {
 
 function gateRisks({ before, after, minor, catalogue, pods, node }: RiskInput): readonly PodRisk[] {
   const path = 'featureGates';
-  if (before !== null && jsonEqual(valueAt(before, path) ?? {}, valueAt(after, path) ?? {})) return [];
+  if (before !== null && jsonEqual(objectAt(before, path), objectAt(after, path))) return [];
   const gates = resolveFeatureGates(gatesOf(after), minor, catalogue);
   const known = (Object.entries(POD_FEATURES) as [PodFeatureGate, PodFeature][]).flatMap(([gate, feature]) => {
-    const users = podsWith(pods, ({ features = [] }) => features.includes(gate));
+    const users = namesOf(presentPods(pods, ({ features = [] }) => features.includes(gate)));
     return users.length === 0 || !isOff(gate, { minor, catalogue }, gates) || !isEnforced(feature, gates)
       ? []
       : [riskOf(`${path}.${gate}`, gate, feature, users)];
@@ -31,7 +31,7 @@ function gateRisks({ before, after, minor, catalogue, pods, node }: RiskInput): 
   const unknown = (node?.declaredFeatures ?? []).filter((name) => !(name in POD_FEATURES) && isOff(name, { minor, catalogue }, gates));
   const warnings = unknown.map((name): PodRisk => {
     const why = `the Node would no longer declare the feature ${name}, whose gate is off: the kubelet rejects pods that need it`;
-    return { path: `${path}.${name}`, why, pods: [], severity: 'warning' };
+    return warning(`${path}.${name}`, why);
   });
   return [...known, ...warnings];
 }
@@ -47,8 +47,8 @@ function isOff(name: string, { minor, catalogue }: Pick<RiskInput, 'minor' | 'ca
 function riskOf(path: string, gate: string, { of, rejectedAs }: PodFeature, users: readonly string[]): PodRisk {
   const off = `the gate ${gate} is off`;
   return rejectedAs === null
-    ? { path, why: `${off}: no container of pods with ${of} could be started again (${users.join(', ')})`, pods: [], severity: 'loss' }
-    : { path, why: `${off}: the kubelet rejects pods with ${of} (${rejectedAs})`, pods: users, severity: 'loss' };
+    ? loss(path, `${off}: no container of pods with ${of} could be started again (${users.join(', ')})`)
+    : loss(path, `${off}: the kubelet rejects pods with ${of} (${rejectedAs})`, users);
 }
 
 const IDS_PER_POD = 65_536;
@@ -61,10 +61,10 @@ function idRangeRisks({ before, after, pods }: RiskInput): readonly PodRisk[] {
   const path = 'userNamespaces.idsPerPod';
   if (before === null) return [];
   const [then, now] = [before, after].map((config) => numberAt(config, path) ?? IDS_PER_POD);
-  const users = podsWith(pods, ({ features = [] }) => features.includes(USER_NAMESPACES));
+  const users = namesOf(presentPods(pods, ({ features = [] }) => features.includes(USER_NAMESPACES)));
   if (then === now || users.length === 0) return [];
   const why = `${path} changes from ${then} to ${now}: the kubelet would exit until the pods with hostUsers: false are removed (${users.join(', ')})`;
-  return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
+  return [exit(path, why)];
 }
 
 /**
@@ -74,20 +74,14 @@ function idRangeRisks({ before, after, pods }: RiskInput): readonly PodRisk[] {
  *   namespaces`, pkg/kubelet/kubelet_getters.go HandlerSupportsUserNamespaces (1.36)
  */
 function runtimeRisks({ before, after, minor, catalogue, pods, node }: RiskInput): readonly PodRisk[] {
-  const users = podsWith(pods, ({ features = [] }) => features.includes(USER_NAMESPACES));
+  const users = namesOf(presentPods(pods, ({ features = [] }) => features.includes(USER_NAMESPACES)));
   if (before === null || users.length === 0) return [];
   const effect = `no container of pods with hostUsers: false could be started again (${users.join(', ')})`;
   const isOn = (config: RiskInput['after']): boolean => resolveFeatureGates(gatesOf(config), minor, catalogue).isEnabled(USER_NAMESPACES);
   if (!isOn(before) && isOn(after) && node?.hasUserNamespaces === false) {
-    const path = `featureGates.${USER_NAMESPACES}`;
-    return [{ path, why: `the container runtime does not support user namespaces: ${effect}`, pods: [], severity: 'loss' }];
+    return [loss(`featureGates.${USER_NAMESPACES}`, `the container runtime does not support user namespaces: ${effect}`)];
   }
   const path = 'containerRuntimeEndpoint';
   if (textAt(before, path) === textAt(after, path)) return [];
-  return [{ path, why: `${path} changes: if the new runtime does not support user namespaces, ${effect}`, pods: [], severity: 'warning' }];
-}
-
-function podsWith(pods: RiskInput['pods'], uses: (pod: RiskPod) => boolean): readonly string[] {
-  const found = (pods ?? []).filter((pod) => isActive(pod) && !pod.isTerminating && uses(pod));
-  return found.map(({ name }) => name).toSorted();
+  return [warning(path, `${path} changes: if the new runtime does not support user namespaces, ${effect}`)];
 }

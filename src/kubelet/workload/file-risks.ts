@@ -1,6 +1,6 @@
-import { textAt, valueAt } from '../documents/values.ts';
-import { isActive } from './pod.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { listAt, textAt } from '../documents/values.ts';
+import { socketPath } from '../facts/cri-socket.ts';
+import { loss, namesOf, type PodRisk, presentPods, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** Fields that name a file without which the kubelet exits. */
@@ -11,8 +11,8 @@ export const DIRECTORIES = ['volumePluginDir', 'podLogsDir'] as const;
 export const SOCKETS = ['containerRuntimeEndpoint', 'imageServiceEndpoint'] as const;
 
 /** The path of `unix:///run/x.sock`; null: no path. */
-export function socketPath(endpoint: string): string | null {
-  const path = endpoint.replace(/^unix:(?:\/\/)?/, '');
+export function endpointPath(endpoint: string): string | null {
+  const path = socketPath(endpoint);
   return path.startsWith('/') ? path : null;
 }
 
@@ -22,22 +22,21 @@ export function fileRisks(input: RiskInput): readonly PodRisk[] {
   const files = host?.files ?? {};
   const isNew = (path: string): boolean => before === null || textAt(before, path) !== textAt(after, path);
   const resolvConf = missing('resolvConf');
-  const noPods = ': no sandbox of a new pod could be created';
   return [
-    ...(resolvConf === null ? [] : [risk('resolvConf', `${resolvConf}${noPods}`, 'loss')]),
+    ...(resolvConf === null ? [] : [loss('resolvConf', `${resolvConf}: no sandbox of a new pod could be created`)]),
     ...STARTUP_FILES.flatMap((path) => {
       const why = missing(path);
-      return why === null ? [] : [risk(path, `${why}: the kubelet would exit`, 'loss')];
+      return why === null ? [] : [loss(path, `${why}: the kubelet would exit`)];
     }),
     ...SOCKETS.flatMap((path) => {
-      const socket = socketPath(textAt(after, path));
+      const socket = endpointPath(textAt(after, path));
       if (socket === null || !isNew(path) || files[socket] === undefined || files[socket]?.type === 'socket') return [];
-      return [risk(path, `${path} ${socket} is not a socket on the host: the kubelet would exit`, 'loss')];
+      return [loss(path, `${path} ${socket} is not a socket on the host: the kubelet would exit`)];
     }),
     ...DIRECTORIES.flatMap((path) => {
       const type = files[textAt(after, path)]?.type;
       return isNew(path) && type !== undefined && type !== 'directory'
-        ? [risk(path, `${path} ${textAt(after, path)} is not a directory`, 'warning')]
+        ? [warning(path, `${path} ${textAt(after, path)} is not a directory`)]
         : [];
     }),
   ];
@@ -73,14 +72,10 @@ export function staticPodRisks(input: RiskInput): readonly PodRisk[] {
         : manifests === null
           ? `staticPodPath ${directory} does not exist on the host: the kubelet would stop its static pods`
           : `staticPodPath ${directory} has no manifest of running static pods: the kubelet would stop them`;
-  return [risk(path, why, 'loss', lost)];
+  return [loss(path, why, lost)];
 
   function staticPodsOf(): readonly string[] {
-    if (pods !== null)
-      return pods
-        .filter((pod) => pod.isStatic && isActive(pod) && !pod.isTerminating)
-        .map(({ name }) => name)
-        .toSorted();
+    if (pods !== null) return namesOf(presentPods(pods, ({ isStatic }) => isStatic));
     const known = host?.manifests[before === null ? '' : textAt(before, 'staticPodPath')] ?? [];
     return known.map(({ namespace, name }) => `${namespace}/${name}-${nodeName}`).toSorted();
   }
@@ -93,13 +88,10 @@ export function staticPodRisks(input: RiskInput): readonly PodRisk[] {
  */
 export function sysctlRisks({ before, after, pods }: RiskInput): readonly PodRisk[] {
   const path = 'allowedUnsafeSysctls';
-  if (before === null || pods === null) return [];
-  const lost = pods
-    .filter((pod) => isActive(pod) && !pod.isTerminating)
-    .filter(({ sysctls = [] }) => sysctls.some((name) => !SAFE.has(name) && allows(before, name) && !allows(after, name)))
-    .map(({ name }) => name)
-    .toSorted();
-  return lost.length === 0 ? [] : [risk(path, `${path} no longer allows the sysctls of running pods`, 'loss', lost)];
+  if (before === null) return [];
+  const isLost = (name: string): boolean => !SAFE.has(name) && allows(before, name) && !allows(after, name);
+  const lost = namesOf(presentPods(pods, ({ sysctls = [] }) => sysctls.some(isLost)));
+  return lost.length === 0 ? [] : [loss(path, `${path} no longer allows the sysctls of running pods`, lost)];
 }
 
 /** Sysctls that every kubelet allows. */
@@ -119,14 +111,9 @@ const SAFE = new Set([
 ]);
 
 function allows(config: RiskInput['after'], name: string): boolean {
-  const patterns = valueAt(config, 'allowedUnsafeSysctls');
   const dotted = name.replaceAll('/', '.');
-  return (Array.isArray(patterns) ? patterns : []).some((entry) => {
+  return listAt(config, 'allowedUnsafeSysctls').some((entry) => {
     const pattern = String(entry).replaceAll('/', '.');
     return pattern.endsWith('*') ? dotted.startsWith(pattern.slice(0, -1)) : dotted === pattern;
   });
-}
-
-function risk(path: string, why: string, severity: PodRisk['severity'], pods: readonly string[] = []): PodRisk {
-  return { path, why, pods, severity };
 }

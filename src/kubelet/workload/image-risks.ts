@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { listAt, textAt } from '../documents/values.ts';
-import { isActive } from './pod.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { loss, type PodRisk, presentPods, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** Fields that decide whether a pod must prove that it may pull an image that is on the node. */
@@ -20,9 +19,9 @@ const NAMED = 3;
 export function imageRisks({ before, after, pods, host }: RiskInput): readonly PodRisk[] {
   const path = 'imagePullCredentialsVerificationPolicy';
   const records = host?.pulledImages ?? null;
-  const containers = (pods ?? [])
-    .filter((pod) => isActive(pod) && !pod.isTerminating)
-    .flatMap((pod) => (pod.images ?? []).map((one) => ({ ...one, pod: pod.name })));
+  const containers = presentPods(pods, ({ images }) => images !== undefined).flatMap(({ name, images = [] }) =>
+    images.map((one) => ({ ...one, pod: name })),
+  );
   const affected = containers.filter(
     ({ image, pullPolicy }) =>
       pullPolicy !== 'Always' &&
@@ -37,17 +36,12 @@ export function imageRisks({ before, after, pods, host }: RiskInput): readonly P
   const of = `${users.slice(0, NAMED).join(', ')}${users.length > NAMED ? ` and ${users.length - NAMED} more pods` : ''}`;
   const isNever = affected.some(({ pullPolicy }) => pullPolicy === 'Never');
   const policy = textAt(after, path);
-  if (records === null)
-    return [
-      {
-        path,
-        why: `with ${path} ${policy} the kubelet verifies pull credentials for ${shown}; whether it has records of these images is unknown, and containers of ${of} may not start again`,
-        pods: [],
-        severity: 'warning',
-      },
-    ];
+  if (records === null) {
+    const why = `with ${path} ${policy} the kubelet verifies pull credentials for ${shown}; whether it has records of these images is unknown, and containers of ${of} may not start again`;
+    return [warning(path, why)];
+  }
   const why = `with ${path} ${policy} the kubelet needs pull credentials for ${shown}, which it did not pull: at their next start, containers of ${of} ${isNever ? 'could not start (imagePullPolicy Never)' : 'would pull the images again, and could not start if that fails'}`;
-  return [{ path, why, pods: [], severity: 'loss' }];
+  return [loss(path, why)];
 }
 
 /** Whether the kubelet verifies credentials for an image that it did not pull. */

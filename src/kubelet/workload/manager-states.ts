@@ -1,9 +1,10 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual, parseJsonObject } from '../../base/json.ts';
 import { parseQuantity } from '../../base/text/quantity.ts';
-import type { Fact } from '../../host/facts/fact.ts';
+import { type Fact, mapFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { textAt, valueAt } from '../documents/values.ts';
+import type { RiskChange } from './risk-input.ts';
 
 /** State files of managers below the kubelet's root directory, by the field of their policy. */
 export const MANAGER_STATES = { cpuManagerPolicy: 'cpu_manager_state', memoryManagerPolicy: 'memory_manager_state' } as const;
@@ -22,22 +23,10 @@ export function managerStatePaths(rootDir: string): readonly string[] {
 
 /** The content of the existing state files by path. */
 export function managerStateTexts(rootDir: string): Fact<ReadonlyMap<string, string>> {
-  const { queries, parse } = fileFacts(managerStatePaths(rootDir));
-  return {
-    queries,
-    parse: (answers, parseText) =>
-      new Map(
-        [...parse(answers, parseText)].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])),
-      ),
-  };
-}
-
-/** A state file with which the kubelet would exit. */
-interface OutdatedState {
-  readonly path: string;
-  readonly content: string;
-  /** A clause. */
-  readonly reason: string;
+  return mapFact(
+    fileFacts(managerStatePaths(rootDir)),
+    (files) => new Map([...files].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const]))),
+  );
 }
 
 /**
@@ -46,14 +35,15 @@ interface OutdatedState {
  * @param before the effective configuration of the kubelet that wrote the files, with defaults; null: unknown
  * @param after the effective configuration of the next kubelet
  * @param found the content of the existing state files by path; others are not checked
+ * @returns `reason`: a clause
  * @see kubernetes/kubernetes pkg/kubelet/cm/cpumanager/state/state_checkpoint.go restoreState, policy_static.go
  *   validateState; pkg/kubelet/cm/memorymanager/state/state_checkpoint.go, policy_static.go (1.36)
  */
 export function outdatedManagerStates(
-  { before, after }: { readonly before: JsonObject | null; readonly after: JsonObject },
+  { before, after }: RiskChange,
   rootDir: string,
   found: ReadonlyMap<string, string>,
-): readonly OutdatedState[] {
+): readonly { readonly path: string; readonly content: string; readonly reason: string }[] {
   return (Object.entries(MANAGER_STATES) as [PolicyField, string][]).flatMap(([field, file]) => {
     const path = `${rootDir}/${file}`;
     const content = found.get(path);
@@ -78,10 +68,10 @@ export interface UnusableState {
 /**
  * The state files with which the next kubelet exits, and which no plan removes because containers may run on the CPUs
  * that they assign: corrupt files, and outdated files for a program that may not remove them.
- * @param change as of `outdatedManagerStates`
+ * @param change, rootDir, found as of `outdatedManagerStates`
  */
 export function unusableManagerStates(
-  change: Parameters<typeof outdatedManagerStates>[0],
+  change: RiskChange,
   rootDir: string,
   found: ReadonlyMap<string, string>,
   { removesOutdated }: { readonly removesOutdated: boolean },
@@ -104,21 +94,12 @@ export function unusableManagerStates(
 
 /** The policy in a state file; null: unreadable. */
 export function storedPolicy(content: string): string | null {
-  try {
-    const state: unknown = JSON.parse(content);
-    return isJsonObject(state) && typeof state.policyName === 'string' ? state.policyName : null;
-  } catch {
-    return null;
-  }
-}
-
-interface Reservation {
-  readonly name: string;
-  read(config: JsonObject): Json;
+  const policy = parseJsonObject(content)?.policyName;
+  return typeof policy === 'string' ? policy : null;
 }
 
 /** Parts of a configuration that a static policy compares with its state file. */
-const RESERVATIONS: Readonly<Record<PolicyField, readonly Reservation[]>> = {
+const RESERVATIONS: Readonly<Record<PolicyField, readonly { readonly name: string; read(config: JsonObject): Json }[]>> = {
   cpuManagerPolicy: [
     { name: 'reservedSystemCPUs', read: (config) => textAt(config, 'reservedSystemCPUs') },
     { name: 'CPU reservation (kubeReserved, systemReserved)', read: reservedCpus },

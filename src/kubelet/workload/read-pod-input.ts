@@ -7,8 +7,8 @@ import { isTrue, listAt, objectAt, objectsAt, textAt, valueAt } from '../documen
 import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
 import { amountsOf, containersOf, isProbe, podFeatures, podsOfNode, readPod } from './pod.ts';
-import { affects, type RiskChange } from './risk-facts.ts';
-import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
+import { affects } from './pod-risk.ts';
+import type { NodeOffer, RiskChange, RiskInput, RiskPod } from './risk-input.ts';
 
 /** The pods and the resources of a node, and the DNS Services of the cluster. */
 export type PodInput = Pick<RiskInput, 'pods' | 'node' | 'dnsServices'>;

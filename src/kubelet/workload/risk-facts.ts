@@ -1,29 +1,23 @@
-import { isJsonObject, type JsonObject, jsonEqual, parseJsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
-import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { combineFacts, defineFact, type Fact, mapFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { listeningPorts } from '../../host/facts/listening-ports.ts';
 import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
 import { LOGIND } from '../../host/systemd/logind.ts';
-import { textAt, valueAt } from '../documents/values.ts';
+import { textAt } from '../documents/values.ts';
 import { ALIGNMENT_FIELDS, CPU_TOPOLOGY, sharedCpus, wantsFullCores } from './alignment-risks.ts';
 import { CGROUP_FIELDS, requiredCgroupFacts } from './cgroup-risks.ts';
-import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
+import { DIRECTORIES, endpointPath, SOCKETS, STARTUP_FILES } from './file-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
-import { MANAGER_STATES } from './manager-states.ts';
-import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
+import { MANAGER_STATES, managerStateTexts, storedPolicy } from './manager-states.ts';
+import { affects } from './pod-risk.ts';
+import type { FileSystemSpace, HostRiskFacts, RiskChange } from './risk-input.ts';
 import { SHUTDOWN_FIELDS, shutdownSeconds } from './shutdown-risks.ts';
 import { CGROUP_VERSION_FIELDS, KERNEL_SETTINGS } from './start-risks.ts';
-
-/** A change whose facts are read. */
-export interface RiskChange {
-  /** Null: unknown. */
-  readonly before: JsonObject | null;
-  readonly after: JsonObject;
-}
 
 export interface RiskFactsOptions extends RiskChange {
   /** `--root-dir` of the kubelet. */
@@ -34,13 +28,14 @@ export interface RiskFactsOptions extends RiskChange {
   readonly hidden: readonly string[];
 }
 
-/** Whether the change affects one of these fields, which may be members of others (`a.b`). */
-export function affects({ before, after }: RiskChange, paths: readonly string[]): boolean {
-  return paths.some((path) => before === null || !jsonEqual(valueAt(before, path) ?? null, valueAt(after, path) ?? null));
-}
-
-const RESERVATIONS = ['kubeReserved', 'systemReserved'];
-const EVICTION = ['evictionHard', 'evictionSoft', 'evictionSoftGracePeriod', 'mergeDefaultEvictionSettings'];
+const AMOUNTS = [
+  'kubeReserved',
+  'systemReserved',
+  'evictionHard',
+  'evictionSoft',
+  'evictionSoftGracePeriod',
+  'mergeDefaultEvictionSettings',
+];
 const PORTS = ['port', 'readOnlyPort', 'healthzPort', 'address', 'healthzBindAddress'];
 const STATIC_PODS = ['staticPodPath', 'staticPodURL'];
 
@@ -53,78 +48,60 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
   const { before, after, rootDir, given, hidden } = options;
   const isKnown = (path: string): boolean => given[path] === undefined && !hidden.some((start) => path.startsWith(start));
   const paths = filesOf(options).filter(isKnown);
-  const isShort = affects(options, [...RESERVATIONS, ...EVICTION]);
+  const when = <T>(fields: readonly string[], fact: Fact<T>): Fact<T | null> => (affects(options, fields) ? fact : UNKNOWN);
   const directories = affects(options, STATIC_PODS)
     ? [before, after].flatMap((config) => (config === null ? [] : textAt(config, 'staticPodPath'))).filter((path) => path !== '')
     : [];
   const inspected = [...new Set(directories)].filter(isKnown);
-  const found = await observe(
+  const { files, found, space, podCgroups, ...facts } = await observe(
     host,
     combineFacts({
-      files: fileTypes(paths),
-      directories: manifestFiles(inspected),
-      memory: unless(!isShort, MEMORY),
-      space: unless(!isShort, fileSystems(rootDir, imageDirectory(after))),
-      pids: unless(!isShort, PIDS),
-      podCgroups: unless(!affects(options, [...RESERVATIONS, ...EVICTION, 'podPidsLimit']), POD_CGROUPS),
-      cpus: unless(!affects(options, ['reservedSystemCPUs', 'podsPerCore']), ONLINE_CPUS),
-      ports: unless(!affects(options, PORTS), listeningPorts),
-      addresses: unless(!affects(options, PORTS), localAddresses),
-      swap: unless(!affects(options, ['failSwapOn']), SWAP),
-      cgroupVersion: unless(!affects(options, CGROUP_VERSION_FIELDS), CGROUP_VERSION),
-      cgroups: unless(!affects(options, CGROUP_FIELDS), requiredCgroupFacts(after)),
-      cpuTopology: unless(!affects(options, ALIGNMENT_FIELDS), CPU_TOPOLOGY),
-      sharedCpus: unless(!wantsFullCores(after), sharedCpus(rootDir)),
-      maxOpenFiles: unless(!affects(options, ['maxOpenFiles']), MAX_OPEN_FILES),
-      managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
-      sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
-      logind: unless(!affects(options, SHUTDOWN_FIELDS) || shutdownSeconds(after) === 0, LOGIND),
+      files: fileFacts(paths, { content: false }),
+      found: manifestFiles(inspected),
+      memory: when(AMOUNTS, MEMORY),
+      space: when(AMOUNTS, fileSystems(rootDir, imageDirectory(after))),
+      pids: when(AMOUNTS, PIDS),
+      podCgroups: when([...AMOUNTS, 'podPidsLimit'], POD_CGROUPS),
+      onlineCpus: when(['reservedSystemCPUs', 'podsPerCore'], ONLINE_CPUS),
+      ports: when(PORTS, listeningPorts),
+      addresses: when(PORTS, localAddresses),
+      usesSwap: when(['failSwapOn'], SWAP),
+      cgroupVersion: when(CGROUP_VERSION_FIELDS, CGROUP_VERSION),
+      cgroups: when(CGROUP_FIELDS, requiredCgroupFacts(after)),
+      cpuTopology: when(ALIGNMENT_FIELDS, CPU_TOPOLOGY),
+      sharedCpus: wantsFullCores(after) ? sharedCpus(rootDir) : UNKNOWN,
+      maxOpenFiles: when(['maxOpenFiles'], MAX_OPEN_FILES),
+      managerPolicies: when(Object.keys(MANAGER_STATES), managerPolicies(rootDir)),
+      sysctls: when(['protectKernelDefaults'], SYSCTLS),
+      logind: shutdownSeconds(after) === 0 ? UNKNOWN : when(SHUTDOWN_FIELDS, LOGIND),
     }),
     signal,
   );
-  const pulledImages = affects(options, IMAGE_POLICY) ? await readPulledImages(host, rootDir, signal) : null;
-  const ofDirectories = await readManifests(host, found.directories, signal);
   const ofGiven = directories.flatMap((path) => (given[path] === undefined ? [] : [[path, manifestsOf([given[path]])] as const]));
   return {
-    files: { ...found.files, ...Object.fromEntries(Object.keys(given).map((path) => [path, { type: 'file' as const }])) },
-    manifests: { ...ofDirectories, ...Object.fromEntries(ofGiven) },
-    memory: found.memory,
-    nodeFs: found.space?.nodeFs ?? null,
-    imageFs: found.space?.imageFs ?? null,
-    pids: found.pids,
-    onlineCpus: found.cpus,
-    podTasks: found.podCgroups?.podTasks ?? null,
-    podsMemoryBytes: found.podCgroups?.podsMemoryBytes ?? null,
-    ports: found.ports,
-    addresses: found.addresses,
-    usesSwap: found.swap,
-    cgroupVersion: found.cgroupVersion,
-    cgroups: found.cgroups,
-    cpuTopology: found.cpuTopology,
-    sharedCpus: found.sharedCpus,
-    maxOpenFiles: found.maxOpenFiles,
-    managerPolicies: found.managers ?? {},
-    sysctls: found.sysctls ?? {},
-    pulledImages,
-    logind: found.logind,
+    ...facts,
+    nodeFs: space?.nodeFs ?? null,
+    imageFs: space?.imageFs ?? null,
+    podTasks: podCgroups?.podTasks ?? null,
+    podsMemoryBytes: podCgroups?.podsMemoryBytes ?? null,
+    files: { ...Object.fromEntries(files), ...Object.fromEntries(Object.keys(given).map((path) => [path, { type: 'file' as const }])) },
+    manifests: { ...(await readManifests(host, found, signal)), ...Object.fromEntries(ofGiven) },
+    managerPolicies: facts.managerPolicies ?? {},
+    pulledImages: affects(options, IMAGE_POLICY) ? await readPulledImages(host, rootDir, signal) : null,
+    sysctls: facts.sysctls ?? {},
   };
 }
 
-function unless<T>(isUnneeded: boolean, fact: Fact<T>): Fact<T | null> {
-  return isUnneeded ? defineFact({}, () => null) : fact;
-}
+const UNKNOWN: Fact<null> = defineFact({}, () => null);
 
 /** The changed files, sockets and directories of a configuration. */
 function filesOf(change: RiskChange): readonly string[] {
   const files = ['resolvConf', ...STARTUP_FILES, ...DIRECTORIES].map((field) => [field, textAt(change.after, field)] as const);
-  const sockets = SOCKETS.map((field) => [field, socketPath(textAt(change.after, field)) ?? ''] as const);
+  const sockets = SOCKETS.map((field) => [field, endpointPath(textAt(change.after, field)) ?? ''] as const);
   return [...files, ...sockets].flatMap(([field, path]) => (path !== '' && affects(change, [field]) ? [path] : []));
 }
 
-function fileTypes(paths: readonly string[]): Fact<HostRiskFacts['files']> {
-  const queries = Object.fromEntries(paths.map((path): [string, FactQuery] => [path, { kind: 'file', path, content: false }]));
-  return defineFact(queries, (answers) => Object.fromEntries(paths.map((path) => [path, answers[path] as FileFact | null])));
-}
+type Manifests = HostRiskFacts['manifests'][string];
 
 /** The files that the kubelet reads at a path of static pods; null: the path does not exist. */
 function manifestFiles(paths: readonly string[]): Fact<Readonly<Record<string, readonly string[] | null>>> {
@@ -149,7 +126,7 @@ function manifestFiles(paths: readonly string[]): Fact<Readonly<Record<string, r
  * Reads the static pods of a directory. @returns null: the directory does not exist
  * @throws the errors of `host.query`
  */
-export async function readStaticPods(host: Host, directory: string, signal?: AbortSignal): Promise<readonly Manifest[] | null> {
+export async function readStaticPods(host: Host, directory: string, signal?: AbortSignal): Promise<Manifests> {
   const manifests = await readManifests(host, await observe(host, manifestFiles([directory]), signal), signal);
   return manifests[directory] ?? null;
 }
@@ -185,8 +162,8 @@ async function readPulledImages(host: Host, rootDir: string, signal?: AbortSigna
 }
 
 /** The pods of manifests; a text that is not a Pod has none. */
-function manifestsOf(texts: readonly string[]): readonly Manifest[] {
-  return texts.flatMap((text): readonly Manifest[] => {
+function manifestsOf(texts: readonly string[]): NonNullable<Manifests> {
+  return texts.flatMap((text) => {
     const root = parseSource(text, 'manifest').documents[0]?.root ?? null;
     const value = root === null ? null : sourceToJson(root);
     const metadata = isJsonObject(value) && value.kind === 'Pod' && isJsonObject(value.metadata) ? value.metadata : {};
@@ -239,10 +216,7 @@ function numberIn(file: FileFact | null): number | null {
 /** Prints available and all blocks, the block size, free and all inodes of each directory; `-`: no directory. */
 const SPACE = 'for d do [ -d "$d" ] && stat -f -c "%a %b %S %d %c" "$d" || echo -; done';
 
-function fileSystems(
-  rootDir: string,
-  images: string,
-): Fact<{ readonly nodeFs: FileSystemSpace | null; readonly imageFs: FileSystemSpace | null }> {
+function fileSystems(rootDir: string, images: string) {
   return defineFact({ space: { kind: 'command', argv: ['sh', '-c', SPACE, 'sh', rootDir, images] } }, ({ space }) => {
     const [nodeFs = null, imageFs = null] = parseSpace(space);
     return { nodeFs, imageFs };
@@ -316,32 +290,20 @@ const CGROUP_VERSION = defineFact(
 );
 
 function managerPolicies(rootDir: string): Fact<HostRiskFacts['managerPolicies']> {
-  const fields = Object.entries(MANAGER_STATES);
-  const queries = Object.fromEntries(
-    fields.map(([field, name]): [string, FactQuery] => [field, { kind: 'file', path: `${rootDir}/${name}` }]),
-  );
-  return defineFact(queries, (answers) =>
+  return mapFact(managerStateTexts(rootDir), (texts) =>
     Object.fromEntries(
-      fields.flatMap(([field]) => {
-        const policy = parseJsonObject((answers[field] as FileFact | null)?.content ?? '')?.policyName;
-        return typeof policy === 'string' ? [[field, policy]] : [];
+      Object.entries(MANAGER_STATES).flatMap(([field, name]) => {
+        const policy = storedPolicy(texts.get(`${rootDir}/${name}`) ?? '');
+        return policy === null ? [] : [[field, policy]];
       }),
     ),
   );
 }
 
-const SYSCTLS: Fact<HostRiskFacts['sysctls']> = defineFact(
+const KERNEL_FILES = new Map(Object.keys(KERNEL_SETTINGS).map((name) => [`/proc/sys/${name.replaceAll('.', '/')}`, name]));
+
+const SYSCTLS = mapFact(fileFacts([...KERNEL_FILES.keys()]), (files) =>
   Object.fromEntries(
-    Object.keys(KERNEL_SETTINGS).map((name): [string, FactQuery] => [
-      name,
-      { kind: 'file', path: `/proc/sys/${name.replaceAll('.', '/')}` },
-    ]),
+    [...files].flatMap(([path, file]) => (file?.content === undefined ? [] : [[KERNEL_FILES.get(path) ?? '', file.content.trim()]])),
   ),
-  (answers) =>
-    Object.fromEntries(
-      Object.entries(answers).flatMap(([name, file]) => {
-        const text = (file as FileFact | null)?.content?.trim();
-        return text === undefined ? [] : [[name, text]];
-      }),
-    ),
 );

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { LogindFacts } from '../../host/systemd/logind.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import type { CgroupDriver } from '../facts/cgroup-driver.ts';
 import type { Amounts, NodePod, PodFeatureGate } from './pod.ts';
 
@@ -40,12 +40,6 @@ export interface FileSystemSpace {
   readonly inodes: number;
 }
 
-/** A manifest of a static pod. */
-export interface Manifest {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** Cgroups of a host, by their path below /sys/fs/cgroup. */
 export interface CgroupFacts {
   readonly version: 1 | 2;
@@ -58,18 +52,12 @@ export interface CgroupFacts {
   readonly controllers: Readonly<Record<string, readonly string[] | null>>;
 }
 
-/** How the CPUs of a host are divided. */
-export interface CpuTopology {
-  readonly cpusPerCore: number;
-  readonly numaNodes: number;
-}
-
 /** Facts about a host that a configuration depends on. Null, or absent in a record: unknown. */
 export interface HostRiskFacts {
   /** Files that a configuration names, by path; a null entry: the path does not exist. */
   readonly files: Readonly<Record<string, Pick<FileFact, 'type'> | null>>;
   /** Static pods by the path of their directory or file; a null entry: the path does not exist. */
-  readonly manifests: Readonly<Record<string, readonly Manifest[] | null>>;
+  readonly manifests: Readonly<Record<string, readonly { readonly namespace: string; readonly name: string }[] | null>>;
   readonly memory: { readonly capacityBytes: number; readonly availableBytes: number } | null;
   /** The file system of the kubelet's root directory. */
   readonly nodeFs: FileSystemSpace | null;
@@ -90,7 +78,8 @@ export interface HostRiskFacts {
   readonly cgroupVersion: 1 | 2 | null;
   /** The cgroups that the configuration names. */
   readonly cgroups: CgroupFacts | null;
-  readonly cpuTopology: CpuTopology | null;
+  /** How the CPUs of the host are divided. */
+  readonly cpuTopology: { readonly cpusPerCore: number; readonly numaNodes: number } | null;
   /** CPUs that no container has exclusively, in the state of a static CPU manager. */
   readonly sharedCpus: number | null;
   /** The most files that the kernel lets a process open. */
@@ -128,15 +117,17 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   logind: null,
 };
 
-/** A change of a kubelet's configuration, and the node that it is meant for. */
-export interface RiskInput {
-  readonly nodeName: string;
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
+/** A change of a kubelet's configuration. */
+export interface RiskChange {
   /** The effective configuration of the running kubelet, with defaults; null: unknown. */
   readonly before: JsonObject | null;
   /** The effective configuration after the change, with defaults and absolute paths. */
   readonly after: JsonObject;
+}
+
+/** A change, and the node that it is meant for. */
+export interface RiskInput extends RiskChange, KubeletReader {
+  readonly nodeName: string;
   /** Null: unknown. */
   readonly pods: readonly RiskPod[] | null;
   /** Null: unknown. */

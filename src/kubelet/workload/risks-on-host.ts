@@ -3,13 +3,12 @@ import { isJsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
-import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { PlacedFlag } from '../effective/running-config.ts';
 import { rootDirOf } from './manager-states.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { exit, type PodRisk } from './pod-risk.ts';
 import { findPodRisks } from './pod-risks.ts';
 import { readPodInput } from './read-pod-input.ts';
 import { type RiskFactsOptions, readRiskFacts } from './risk-facts.ts';
@@ -60,7 +59,7 @@ async function providerRisks(
   const missing = await missingCredentialProvider(host, { binDir, config }, signal);
   if (missing === null) return [];
   const why = `--${missing.flag}: ${missing.why}: the kubelet would exit`;
-  return [{ path: `--${missing.flag}`, why, pods: [], severity: 'loss', stopsKubelet: true }];
+  return [exit(`--${missing.flag}`, why)];
 }
 
 const UNKNOWN = { pods: null, node: null, dnsServices: null };
@@ -75,36 +74,33 @@ async function unlessFailed<T>(facts: Promise<T>, signal: AbortSignal | undefine
 }
 
 /** The flags of the programs that give the kubelet credentials for registries, in the order in which it reads them. */
-export const CREDENTIAL_PROVIDER_FLAGS = ['image-credential-provider-bin-dir', 'image-credential-provider-config'] as const;
-
-/** A path of a flag with which the kubelet exits ("Failed to register CRI auth plugins"). */
-interface MissingPath {
-  readonly flag: (typeof CREDENTIAL_PROVIDER_FLAGS)[number];
-  /** A clause. */
-  readonly why: string;
-}
+const CREDENTIAL_PROVIDER_FLAGS = ['image-credential-provider-bin-dir', 'image-credential-provider-config'] as const;
 
 /**
  * Looks for the files of a credential provider as the kubelet does at its start: the directory, the configuration (a
  * file, or the files of a directory), and the program of each provider.
  * @param flags the values of both flags; the kubelet needs the second as soon as one is set
- * @returns null: all exist
+ * @returns a flag with which the kubelet exits ("Failed to register CRI auth plugins"), and why, as a clause; null: all exist
  * @throws the errors of `host.query`
  * @see kubernetes/kubernetes pkg/credentialprovider/plugin/plugin.go RegisterCredentialProviderPlugins, config.go
  *   readCredentialProviderConfig (1.36)
  */
-export async function missingCredentialProvider(
+async function missingCredentialProvider(
   host: Host,
   { binDir, config }: { readonly binDir: string; readonly config: string },
   signal?: AbortSignal,
-): Promise<MissingPath | null> {
+): Promise<{ readonly flag: (typeof CREDENTIAL_PROVIDER_FLAGS)[number]; readonly why: string } | null> {
   const [ofBin, ofConfig] = CREDENTIAL_PROVIDER_FLAGS;
   if (binDir === '' && config === '') return null;
   if (binDir === '' || config === '') {
     const flag = binDir === '' ? ofBin : ofConfig;
     return { flag, why: `--${flag} is not set, but --${flag === ofBin ? ofConfig : ofBin} is` };
   }
-  const found = await observe(host, combineFacts({ dir: states([binDir]), files: fileFacts([config]), names: namesIn(config) }), signal);
+  const found = await observe(
+    host,
+    combineFacts({ dir: fileFacts([binDir], STATE), files: fileFacts([config]), names: namesIn(config) }),
+    signal,
+  );
   if ((found.dir.get(binDir) ?? null) === null) return { flag: ofBin, why: `the directory ${binDir} does not exist on the host` };
   const file = found.files.get(config) ?? null;
   if (file === null) return { flag: ofConfig, why: `${config} does not exist on the host` };
@@ -114,7 +110,7 @@ export async function missingCredentialProvider(
   const texts = file.type === 'directory' ? [...(await observe(host, fileFacts(inDirectory), signal)).values()] : [file];
   const programs = texts.flatMap((one) => providersIn(one?.content ?? '')).map((name) => `${binDir}/${name}`);
   if (programs.length === 0) return { flag: ofConfig, why: `${config} names no provider` };
-  const present = await observe(host, states(programs), signal);
+  const present = await observe(host, fileFacts(programs, STATE), signal);
   const missing = programs.find((path) => !isExecutable(present.get(path) ?? null));
   if (missing === undefined) return null;
   const isThere = (present.get(missing) ?? null) !== null;
@@ -124,11 +120,8 @@ export async function missingCredentialProvider(
   };
 }
 
-/** Files without their content: programs are large. */
-function states(paths: readonly string[]): Fact<ReadonlyMap<string, FileFact | null>> {
-  const queries = Object.fromEntries(paths.map((path): [string, FactQuery] => [path, { kind: 'file', path, content: false }]));
-  return defineFact(queries, (answers) => new Map(paths.map((path) => [path, answers[path] as FileFact | null])));
-}
+/** Programs are large. */
+const STATE = { content: false } as const;
 
 function namesIn(directory: string) {
   return defineFact({ names: { kind: 'list', path: directory } }, ({ names }) =>

@@ -6,7 +6,6 @@ import {
   isCritical,
   type PodCapacity,
   podLimit,
-  type RejectedPod,
   type RoomResource,
   rejectedPods,
   reservedAmounts,
@@ -14,7 +13,7 @@ import {
   withheldAmounts,
 } from './capacity.ts';
 import { type Amounts, isActive } from './pod.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { exit, loss, namesOf, type PodRisk, presentPods } from './pod-risk.ts';
 import type { FileSystemSpace, HostRiskFacts, RiskInput, RiskPod } from './risk-input.ts';
 
 /** The fields that determine how much of a resource pods get, in the order in which a finding names them. */
@@ -52,7 +51,7 @@ export function roomRisks(input: RiskInput): readonly PodRisk[] {
       resource === 'pods'
         ? `${limitText(path, after, room.pods)} is less than the ${pods.filter(isActive).length} pods of the node`
         : `${path} leaves ${amountText(room[AMOUNT_OF[resource]], resource)} of ${resource} for pods, less than the ${amountText(requested(pods, resource), resource)} that the pods of the node request`;
-    return { path, why, pods: namesOf(victims), severity: 'loss' };
+    return loss(path, why, namesOf(victims.map(({ pod }) => pod)));
   });
 }
 
@@ -69,7 +68,7 @@ export function reservationRisks(input: RiskInput): readonly PodRisk[] {
     if (withheldBefore !== null && withheldBefore[name] > capacity[name]) return [];
     const path = FIELDS[resource].find((field) => isFieldChanged(input, field, resource)) ?? 'systemReserved';
     const why = `the reservations and hard eviction thresholds of ${resource} add up to ${amountText(withheld[name], resource)}, more than the ${amountText(capacity[name], resource)} of the node: the kubelet would exit`;
-    return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
+    return [exit(path, why)];
   });
 }
 
@@ -85,7 +84,7 @@ export function reservedCpuRisks(input: RiskInput): readonly PodRisk[] {
   const reserved = cpusOf(text);
   if (reserved !== null && [...reserved].every((cpu) => online.has(cpu))) return [];
   const why = `${path} ${text} includes CPUs that the host does not have (online: ${input.host?.onlineCpus}): the kubelet would exit`;
-  return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
+  return [exit(path, why)];
 }
 
 /**
@@ -109,7 +108,7 @@ export function podsCgroupRisks(input: RiskInput): readonly PodRisk[] {
     const path = FIELDS.memory.find((field) => isFieldChanged(input, field, 'memory'));
     if (path !== undefined && left(after) < 0 && (before === null || left(before) >= 0)) {
       const why = `${path} leaves less memory for pods than the ${amountText(podsMemoryBytes, 'memory')} that they use now`;
-      findings.push({ path, why, pods, severity: 'loss' });
+      findings.push(loss(path, why, pods));
     }
   }
   if (pids !== null && podTasks !== null) {
@@ -118,7 +117,7 @@ export function podsCgroupRisks(input: RiskInput): readonly PodRisk[] {
     const path = ['systemReserved', 'kubeReserved'].find((field) => isFieldChanged(input, field, 'pid'));
     if (path !== undefined && left(after) < 0 && (before === null || left(before) >= 0)) {
       const why = `${path}.pid leaves fewer process IDs for pods than the ${used} that they use now`;
-      findings.push({ path, why, pods, severity: 'loss' });
+      findings.push(loss(path, why, pods));
     }
   }
   return findings;
@@ -141,12 +140,10 @@ export function podPidsRisks(input: RiskInput): readonly PodRisk[] {
   if (!isFieldChanged(input, path) || limit >= (input.before === null ? Number.POSITIVE_INFINITY : limitOf(input.before))) return [];
   if (limit < LEAST_TASKS)
     return [
-      {
+      loss(
         path,
-        why: `${path} ${limit} is less than the ${LEAST_TASKS} tasks that the start of a container needs: no new container would start`,
-        pods: [],
-        severity: 'loss',
-      },
+        `${path} ${limit} is less than the ${LEAST_TASKS} tasks that the start of a container needs: no new container would start`,
+      ),
     ];
   const used = Object.entries(input.host?.podTasks ?? {}).filter(([, tasks]) => tasks > limit);
   if (used.length === 0) return [];
@@ -154,13 +151,12 @@ export function podPidsRisks(input: RiskInput): readonly PodRisk[] {
   const nameOf = new Map((input.pods ?? []).map(({ uid, name }) => [uid, name]));
   const names = used.flatMap(([uid]) => nameOf.get(uid) ?? []).toSorted();
   const why = `${path} ${limit} is less than the ${largest} tasks of a running pod, which could not run again with this limit`;
-  return [{ path, why, pods: names, severity: 'loss' }];
+  return [loss(path, why, names)];
 }
 
 /** The running pods that a kubelet may evict. */
-export function evictablePods({ pods }: Pick<RiskInput, 'pods'>): readonly string[] {
-  const running = (pods ?? []).filter((pod) => pod.phase === 'Running' && !pod.isTerminating && !isCritical(pod));
-  return running.map(({ name }) => name).toSorted();
+function evictablePods({ pods }: Pick<RiskInput, 'pods'>): readonly string[] {
+  return namesOf(presentPods(pods, (pod) => pod.phase === 'Running' && !isCritical(pod)));
 }
 
 /** The amounts for pods before and after the change. */
@@ -228,10 +224,6 @@ function amountText(amount: number, resource: string): string {
   return resource === 'cpu' ? `${Math.round(amount)}m` : `${Math.round(amount / 2 ** 20)}Mi`;
 }
 
-function namesOf(rejected: readonly RejectedPod[]): readonly string[] {
-  return rejected.map(({ pod }) => pod.name).toSorted();
-}
-
 /** What the kubelet observes for a signal. */
 interface Signal {
   readonly available: number;
@@ -262,7 +254,7 @@ export function evictionRisks(input: RiskInput): readonly PodRisk[] {
       const seen = signalOf(host, signal) as Signal;
       const share = Math.floor((100 * seen.available) / Math.max(1, seen.capacity));
       const why = `${field}[${signal}] ${now[signal]} is more than the node has now (${availableText(seen.available, signal)}, ${share}%): the kubelet would evict pods`;
-      return { path: `${field}[${signal}]`, why, pods: evictablePods(input), severity: 'loss' };
+      return loss(`${field}[${signal}]`, why, evictablePods(input));
     });
   });
 }

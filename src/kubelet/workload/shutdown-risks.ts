@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { limitBelow } from '../../host/systemd/logind.ts';
-import { durationAt, listAt, textAt, valueAt } from '../documents/values.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { durationAt, listAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
+import { affects, loss, type PodRisk, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** The fields by which the kubelet delays a shutdown of its host. */
@@ -12,21 +12,19 @@ export const SHUTDOWN_FIELDS = ['shutdownGracePeriod', 'shutdownGracePeriodByPod
  * stays healthy, and the next reboot kills the pods.
  * @see kubernetes/kubernetes pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go start (1.36)
  */
-export function shutdownRisks({ before, after, host }: RiskInput): readonly PodRisk[] {
-  const path = SHUTDOWN_FIELDS.find(
-    (field) => before === null || !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null),
-  );
+export function shutdownRisks(input: RiskInput): readonly PodRisk[] {
+  const { after, host } = input;
+  const path = SHUTDOWN_FIELDS.find((field) => affects(input, [field]));
   const seconds = shutdownSeconds(after);
   if (path === undefined || seconds === 0 || host?.logind == null) return [];
   const { limits, isResponding } = host.logind;
   const field = SHUTDOWN_FIELDS.find((one) => valueAt(after, one) !== undefined && textAt(after, one) !== '0s') ?? path;
   const effect = `${field} would not be in force, and a reboot would kill the pods`;
-  if (isResponding === false)
-    return [{ path: field, why: `systemd-logind does not respond on the host: ${effect}`, pods: [], severity: 'warning' }];
+  if (isResponding === false) return [warning(field, `systemd-logind does not respond on the host: ${effect}`)];
   const limit = limits === null ? null : limitBelow(limits, seconds);
   if (limit === null) return [];
   const why = `${limit.path} limits the delay of a shutdown with InhibitDelayMaxSec=${limit.value}, and systemd reads it after the 99-kubelet.conf of the kubelet, which needs ${seconds} s: ${effect}`;
-  return [{ path: field, why, pods: [], severity: 'loss', fix: `set InhibitDelayMaxSec=${seconds} in ${limit.path}` }];
+  return [{ ...loss(field, why), fix: `set InhibitDelayMaxSec=${seconds} in ${limit.path}` }];
 }
 
 /** The field that sets the period, with its time, for example `shutdownGracePeriod (60 s)`; null: no graceful shutdown. */
@@ -41,7 +39,7 @@ export function shutdownField(config: JsonObject): string | null {
  * @see kubernetes/kubernetes pkg/kubelet/nodeshutdown/nodeshutdown_manager.go periodRequested (1.36)
  */
 export function shutdownSeconds(config: JsonObject): number {
-  const byPriority = listAt(config, 'shutdownGracePeriodByPodPriority').filter(isJsonObject);
+  const byPriority = objectsAt(config, 'shutdownGracePeriodByPodPriority');
   if (byPriority.length > 0) return byPriority.reduce((sum, one) => sum + (Number(one.shutdownGracePeriodSeconds) || 0), 0);
   return Number(durationAt(config, 'shutdownGracePeriod') ?? 0n) / 1e9;
 }

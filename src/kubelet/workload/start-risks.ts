@@ -1,9 +1,8 @@
-import { type Json, jsonEqual } from '../../base/json.ts';
 import { isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
 import type { Minor } from '../catalogue/catalogue.ts';
-import { durationAt, isTrue, listAt, numberAt, textAt, valueAt } from '../documents/values.ts';
+import { durationAt, isTrue, listAt, numberAt, textAt } from '../documents/values.ts';
 import { MANAGER_STATES } from './manager-states.ts';
-import type { PodRisk } from './pod-risk.ts';
+import { affects, exit, loss, type PodRisk, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 const SECOND = 1_000_000_000n;
@@ -92,8 +91,9 @@ const SLOW_RUNTIME = 10n * SECOND;
 const FEW_FILES = 1024;
 const TOO_FEW_FILES = 128;
 
-function slowRisks({ before, after, minor }: RiskInput): readonly PodRisk[] {
-  const changed = (path: string): boolean => before === null || !jsonEqual(jsonAt(before, path), jsonAt(after, path));
+function slowRisks(input: RiskInput): readonly PodRisk[] {
+  const { after, minor } = input;
+  const changed = (path: string): boolean => affects(input, [path]);
   const findings: PodRisk[] = [];
   const grace = minor >= GRACE.since ? GRACE.seconds : GRACE.before;
   const lease = numberAt(after, 'nodeLeaseDurationSeconds') ?? 0;
@@ -109,32 +109,22 @@ function slowRisks({ before, after, minor }: RiskInput): readonly PodRisk[] {
     const path = 'nodeStatusUpdateFrequency';
     const why = `${path} ${textAt(after, path)} is not less than the ${grace} s after which the control plane marks a Node NotReady`;
     findings.push(
-      minor < LEASE_SINCE
-        ? loss(path, why)
-        : { path, why: `${path} ${textAt(after, path)} delays the conditions of the Node`, pods: [], severity: 'warning' },
+      minor < LEASE_SINCE ? loss(path, why) : warning(path, `${path} ${textAt(after, path)} delays the conditions of the Node`),
     );
   }
   const timeout = durationAt(after, 'runtimeRequestTimeout') ?? 0n;
   if (changed('runtimeRequestTimeout') && timeout > 0n && timeout < SLOW_RUNTIME) {
     const path = 'runtimeRequestTimeout';
     const why = `${path} ${textAt(after, path)} is shorter than requests to the container runtime can take`;
-    findings.push(timeout < SECOND ? loss(path, `${why}: no pod could be started`) : { path, why, pods: [], severity: 'warning' });
+    findings.push(timeout < SECOND ? loss(path, `${why}: no pod could be started`) : warning(path, why));
   }
   const files = numberAt(after, 'maxOpenFiles') ?? FEW_FILES;
   if (changed('maxOpenFiles') && files < FEW_FILES) {
     const path = 'maxOpenFiles';
     const why = `${path} ${files} is less than a kubelet with pods opens`;
-    findings.push(files < TOO_FEW_FILES ? loss(path, why) : { path, why, pods: [], severity: 'warning' });
+    findings.push(files < TOO_FEW_FILES ? loss(path, why) : warning(path, why));
   }
   return findings;
-}
-
-function jsonAt(config: RiskInput['after'], path: string): Json {
-  return valueAt(config, path) ?? null;
-}
-
-function loss(path: string, why: string): PodRisk {
-  return { path, why, pods: [], severity: 'loss' };
 }
 
 /** Fields whose effect depends on the cgroup version of the host. */
@@ -153,11 +143,11 @@ const NO_SWAP_SINCE = 36;
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go run, RunKubelet, InitializeTLS;
  *   pkg/kubelet/eviction/threshold_notifier_linux.go (1.36)
  */
-export function silentRisks({ before, after, minor, host }: RiskInput): readonly PodRisk[] {
+export function silentRisks(input: RiskInput): readonly PodRisk[] {
+  const { before, after, minor, host } = input;
   const findings: PodRisk[] = [];
   const warn = (fields: readonly [string, ...string[]], isSilent: boolean, why: string): void => {
-    const isNew = before === null || fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null));
-    if (isNew && isSilent) findings.push({ path: fields[0], why, pods: [], severity: 'warning' });
+    if (isSilent && affects(input, fields)) findings.push(warning(fields[0], why));
   };
   const version = host?.cgroupVersion ?? null;
   const qos = 'featureGates.MemoryQoS';
@@ -178,7 +168,7 @@ export function silentRisks({ before, after, minor, host }: RiskInput): readonly
   const isNewSwap = before === null || textAt(before, swap) !== textAt(after, swap);
   if (isNewSwap && textAt(after, swap) === 'LimitedSwap' && version === 1 && minor >= NO_SWAP_SINCE) {
     const why = `${swap} is LimitedSwap, but the host uses cgroup v1: the kubelet would exit`;
-    findings.push({ path: swap, why, pods: [], severity: 'loss', stopsKubelet: true });
+    findings.push(exit(swap, why));
   }
   return findings;
 }
