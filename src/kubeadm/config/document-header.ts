@@ -11,8 +11,8 @@ import {
 } from '../../codec/document-problems.ts';
 import { entryOf, type SourceDocument } from '../../codec/source.ts';
 import { type ConfigKind, MODEL_MEMBERS, type ModelKind } from './model.ts';
-import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import type { SchemaVersion } from './suggest-field.ts';
+import { V1BETA3_SCHEMAS } from './v1beta3.ts';
 
 /** The group of kubeadm's configuration documents. */
 const KUBEADM_GROUP = 'kubeadm.k8s.io';

@@ -5,8 +5,8 @@ import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
 import { kubeletJsonSchema } from '../../kubelet/documents/json-schema.ts';
 import { V1BETA3, V1BETA4 } from './document-header.ts';
 import type { ConfigKind } from './model.ts';
-import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
+import { V1BETA3_SCHEMAS } from './v1beta3.ts';
 
 /** The schema of a kind in one API version. */
 interface Variant {

@@ -2,8 +2,8 @@ import { closestName } from '../../base/text/closest-name.ts';
 import type { FieldTree } from '../../codec/field-tree.ts';
 import { fieldTreeOf } from '../../codec/field-tree.ts';
 import type { ModelKind } from './model.ts';
-import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
+import { V1BETA3_SCHEMAS } from './v1beta3.ts';
 
 export type SchemaVersion = 'v1beta3' | 'v1beta4';
 

@@ -4,9 +4,8 @@ import { type Catalogue, type FlagEntry, formatMinor, type GateEntry, NEWEST_MIN
 import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
 import type { ExplainOptions, Explanation, FlagExplanation, GateExplanation, Matches } from './explanation.ts';
-import { typeText } from './explanation.ts';
+import { periods, typeText } from './explanation.ts';
 import { fieldsOfGate } from './field-gates.ts';
-import { periods } from './periods.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.

@@ -1,13 +1,15 @@
 import type { Json } from '../../base/json.ts';
-import type {
-  Bounds,
-  Catalogue,
-  Danger,
-  FieldType,
-  FlagDeprecation,
-  GateStage,
-  LiveChange,
-  Minor,
+import {
+  type Bounds,
+  type Catalogue,
+  type Danger,
+  type FieldType,
+  type FlagDeprecation,
+  formatMinor,
+  type GateStage,
+  type LiveChange,
+  type Minor,
+  NEWEST_MINOR,
 } from '../../kubelet/catalogue/catalogue.ts';
 
 /**
@@ -180,4 +182,20 @@ const TYPE_TEXTS: { readonly [T in FieldType]: string } = {
 /** A type as printed by kubectl explain. */
 export function typeText(type: FieldType): string {
   return TYPE_TEXTS[type];
+}
+
+/**
+ * Turns `from` entries into periods, each of which ends before the next one begins.
+ * @param last the last minor version that has the item
+ */
+export function periods<E extends { readonly from: Minor }, T>(
+  list: readonly E[],
+  last: Minor,
+  pick: (entry: E) => T,
+): readonly Period<T>[] {
+  return list.map((entry, index) => {
+    const next = list[index + 1];
+    const to = next === undefined ? (last >= NEWEST_MINOR ? null : last) : next.from - 1;
+    return { from: formatMinor(entry.from), to: to === null ? null : formatMinor(to), value: pick(entry) };
+  });
 }
