@@ -249,7 +249,7 @@ function moveTimeout(models: ModelSet, timeout: DurationText, origins: Map<strin
 }
 
 /** The content of one document of a file. */
-export interface ModelPart {
+interface ModelPart {
   readonly kind: ModelKind;
   readonly version: SchemaVersion;
   readonly models: ConvertedModel;
@@ -259,7 +259,7 @@ export interface ModelPart {
 }
 
 /** Reads one document of kubeadm.k8s.io into the model; converts v1beta3. */
-export function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion): ModelPart {
+function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion): ModelPart {
   const oldKind = version === 'v1beta3' && kind in V1BETA3_SCHEMAS ? (kind as keyof typeof V1BETA3_SCHEMAS) : null;
   const schema: z.ZodType<object> = oldKind === null ? V1BETA4_SCHEMAS[kind] : V1BETA3_SCHEMAS[oldKind];
   const { value, problems, origins } = readDocument(document, schema, grammarOf(kind, version));

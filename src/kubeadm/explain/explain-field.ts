@@ -143,7 +143,7 @@ const PROBES: Readonly<Partial<Record<Field['type'], readonly Json[]>>> = {
  * The validation rules of the kubelet for a field, in words: the field is validated with invalid values, and
  * the messages are collected without the values. Rules that need several fields are not found.
  */
-export function probeRules(path: string, { minor, catalogue }: KubeletReader): readonly string[] {
+function probeRules(path: string, { minor, catalogue }: KubeletReader): readonly string[] {
   const field = catalogue.field(path, minor);
   if (field === null || path.includes('[]')) return [];
   const words = (PROBES[field.type] ?? []).flatMap((probe) => {

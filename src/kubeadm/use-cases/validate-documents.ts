@@ -105,7 +105,7 @@ const KUBELET_SKEW = 3;
  * suits the version of the cluster has it, and a warning without a version.
  * @param minor of the cluster; null: not known
  */
-export function kubeletArgumentFindings(
+function kubeletArgumentFindings(
   { init, join }: ModelSet,
   { minor, catalogue }: { readonly minor: Minor | null; readonly catalogue: Catalogue },
 ): readonly ConfigFinding[] {
