@@ -1,7 +1,7 @@
+import type { X509Certificate } from 'node:crypto';
 import { parseIp } from '../base/text/ip.ts';
 import { formatRfc3339 } from '../base/text/rfc3339.ts';
-import type { NamePart } from './certificate-head.ts';
-import { type CertificateContent, readCertificate } from './read-certificate.ts';
+import { type CertificateContent, type NamePart, readCertificate } from './read-certificate.ts';
 
 /**
  * A description of a certificate for plans. Names are OpenSSL's; lists are sorted; absent fields are omitted.
@@ -57,9 +57,24 @@ export function describe(read: CertificateContent): CertificateDescription {
     basicConstraintsCritical: read.basicConstraintsCritical,
     notBefore: formatRfc3339(read.notBefore),
     notAfter: formatRfc3339(read.notAfter),
-    publicKey: read.publicKey.algorithm,
-    bits: read.publicKey.bits,
+    ...describeKey(read.x509),
   };
+}
+
+const CURVE_BITS: Readonly<Record<string, number>> = { prime256v1: 256, secp384r1: 384, secp521r1: 521, secp224r1: 224 };
+
+function describeKey({ publicKey: { asymmetricKeyType: type, asymmetricKeyDetails: details } }: X509Certificate): {
+  readonly publicKey: string;
+  readonly bits: number | null;
+} {
+  if (type === 'rsa') return { publicKey: 'rsaEncryption', bits: details?.modulusLength ?? null };
+  if (type === 'ec') return { publicKey: 'id-ecPublicKey', bits: CURVE_BITS[details?.namedCurve ?? ''] ?? null };
+  return { publicKey: type ?? 'unknown', bits: null };
+}
+
+/** A name in its own order: `O=system:nodes, CN=system:node:w1`; empty for an empty name. */
+export function nameInOrder(parts: readonly NamePart[]): string {
+  return parts.map(({ type, value }) => `${type}=${value}`).join(', ');
 }
 
 /** A name in the order of RFC 2253. */

@@ -1,8 +1,23 @@
-import type { X509Certificate } from 'node:crypto';
-import { type CertificateHead, readHead, tbsCertificateElements } from './certificate-head.ts';
-import { BOOLEAN, derOid } from './der.ts';
+import { X509Certificate } from 'node:crypto';
+import { BOOLEAN, type DerElement, derElements, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, type Extension, expectCount, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
-import { x509CertificatesIn } from './x509-certificates.ts';
+import { certificateBlocks, pemBody } from './pem-blocks.ts';
+
+/** One part of a name, e.g. `CN` and `kubernetes`. */
+export interface NamePart {
+  /** The short name if defined, else the object identifier. */
+  readonly type: string;
+  readonly value: string;
+}
+
+/** Subject, issuer and validity of a certificate. */
+export interface CertificateHead {
+  /** In the order of the certificate. */
+  readonly subject: readonly NamePart[];
+  readonly issuer: readonly NamePart[];
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
 
 /** The parsed content of a certificate. */
 export interface CertificateContent extends CertificateHead {
@@ -15,16 +30,9 @@ export interface CertificateContent extends CertificateHead {
   readonly isCa: boolean;
   readonly basicConstraintsCritical: boolean;
   readonly keyUsageCritical: boolean;
-  readonly publicKey: PublicKeyKind;
   /** For verifying signatures; DER is in `raw`. */
   readonly x509: X509Certificate;
   readonly pem: string;
-}
-
-/** A public key: OpenSSL's name of its algorithm (`rsaEncryption`, `id-ecPublicKey`) and its size. */
-interface PublicKeyKind {
-  readonly algorithm: string;
-  readonly bits: number | null;
 }
 
 /**
@@ -40,18 +48,23 @@ export function readCertificate(pem: string): CertificateContent | null {
  * @returns null when the text contains no certificate, a damaged one, or more than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
-  const certificates = x509CertificatesIn(pem, MAX_CERTIFICATES);
-  if (certificates === null) return null;
+  const [first, ...rest] = parseCertificates(pem, 100) ?? [];
+  return first === undefined ? null : [first, ...rest];
+}
+
+/**
+ * Parses the certificates of a PEM text, as `readCertificateChain`.
+ * @param most limits the work for hostile input; bundles of clusters are far smaller
+ * @returns an empty list for a text without certificates; null when one is damaged, or for more than `most`
+ * @see client-go util/cert ParseCertsPEM (1.36)
+ */
+export function parseCertificates(pem: string, most = 1_000): readonly CertificateContent[] | null {
   try {
-    const [first, ...rest] = certificates.map(readOne);
-    return first === undefined ? null : [first, ...rest];
+    return x509CertificatesIn(pem, most)?.map(readOne) ?? null;
   } catch {
     return null;
   }
 }
-
-/** Limits the work for hostile input; real chains are far shorter. */
-const MAX_CERTIFICATES = 100;
 
 const EXTENSIONS = 0xa3;
 
@@ -69,7 +82,6 @@ function readOne(x509: X509Certificate | null): CertificateContent {
     isCa: readIsCa(read.get('2.5.29.19')),
     basicConstraintsCritical: read.get('2.5.29.19')?.critical ?? false,
     keyUsageCritical: keyUsage?.critical ?? false,
-    publicKey: kindOf(x509),
     x509,
     pem: x509.toString(),
   };
@@ -123,11 +135,93 @@ function readIsCa(extension: Extension | undefined): boolean {
   return flag?.tag === BOOLEAN && flag.bytes[0] !== 0;
 }
 
-const CURVE_BITS: Readonly<Record<string, number>> = { prime256v1: 256, secp384r1: 384, secp521r1: 521, secp224r1: 224 };
+/**
+ * Reads only subject, issuer and validity of the first certificate of a PEM text: parsing the whole
+ * certificate with OpenSSL takes twenty times as long.
+ * @throws Error when the text contains no certificate or a damaged one
+ */
+export function readCertificateHead(pem: string): CertificateHead {
+  const [block] = certificateBlocks(pem);
+  if (block === undefined) throw new Error('no certificate found');
+  return readHead(tbsCertificateElements(Buffer.from(pemBody(block), 'base64')));
+}
 
-function kindOf({ publicKey }: X509Certificate): PublicKeyKind {
-  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKey;
-  if (type === 'rsa') return { algorithm: 'rsaEncryption', bits: details?.modulusLength ?? null };
-  if (type === 'ec') return { algorithm: 'id-ecPublicKey', bits: CURVE_BITS[details?.namedCurve ?? ''] ?? null };
-  return { algorithm: type ?? 'unknown', bits: null };
+const VERSION = 0xa0;
+
+/**
+ * The elements of TBSCertificate, starting with the serial number.
+ * @throws Error when the bytes are not a certificate
+ * @see RFC 5280 section 4.1
+ */
+export function tbsCertificateElements(der: Uint8Array): readonly DerElement[] {
+  const [certificate] = expectCount(1, derElements(der));
+  const [body] = expectCount(3, children(certificate));
+  return children(body).filter(({ tag }, i) => i > 0 || tag !== VERSION);
+}
+
+/**
+ * @param parts the result of `tbsCertificateElements`
+ * @throws Error for invalid elements
+ */
+function readHead(parts: readonly DerElement[]): CertificateHead {
+  const [notBefore, notAfter] = expectCount(2, children(parts[3])).map(readTime);
+  return { subject: readName(parts[4]), issuer: readName(parts[2]), notBefore: notBefore as Date, notAfter: notAfter as Date };
+}
+
+const NAME_TYPES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.5': 'serialNumber',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.9': 'street',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '0.9.2342.19200300.100.1.25': 'DC',
+  '1.2.840.113549.1.9.1': 'emailAddress',
+};
+
+function readName(name: DerElement | undefined): readonly NamePart[] {
+  return children(name).flatMap((set) =>
+    children(set).map((part) => {
+      const [oid, value] = expectCount(2, children(part));
+      const type = derOid(oid?.bytes ?? new Uint8Array());
+      return { type: NAME_TYPES[type] ?? type, value: decodeText(value) };
+    }),
+  );
+}
+
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+
+/** UTCTime for years from 1950 to 2049, or GeneralizedTime; both in UTC with seconds. */
+function readTime(element: DerElement): Date {
+  const text = decodeText(element);
+  const [, years = '', ...rest] = /^(\d\d|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
+  const [month = 0, day = 0, hour = 0, minute = 0, second = 0] = rest.map(Number);
+  const hasForm = (element.tag === UTC_TIME && years.length === 2) || (element.tag === GENERALIZED_TIME && years.length === 4);
+  const year = years.length === 2 ? Number(years) + (Number(years) < 50 ? 2000 : 1900) : Number(years);
+  const time = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
+  if (!hasForm || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== day) throw new Error('invalid time in the certificate');
+  return time;
+}
+
+/**
+ * The certificates of a PEM text in their order, read as OpenSSL does. Only this function parses the text of
+ * certificates. Blocks of other kinds are ignored.
+ * @param most maximum number of blocks, so that a hostile text causes little work
+ * @returns null for a damaged block; null for all if the text has more than `most`
+ */
+export function x509CertificatesIn(pem: string, most: number): readonly (X509Certificate | null)[] | null {
+  const blocks = certificateBlocks(pem);
+  return blocks.length > most ? null : blocks.map((block) => x509CertificateOf(block.pem));
+}
+
+/** One certificate of PEM or DER; null when it is damaged. */
+export function x509CertificateOf(certificate: string | Buffer): X509Certificate | null {
+  try {
+    return new X509Certificate(certificate);
+  } catch {
+    return null;
+  }
 }

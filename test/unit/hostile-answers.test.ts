@@ -36,11 +36,9 @@ import { leftoversExcept } from '../../src/kubelet/facts/leftovers.ts';
 import { readFlagsEnv } from '../../src/kubelet/flags/flags-env.ts';
 import { readPrivateKeyHeader } from '../../src/ssh/key-format.ts';
 import { readOpensshFailure } from '../../src/ssh/openssh-arguments.ts';
-import { parseCertificates } from '../../src/x509/certificate.ts';
-import { readCertificateHead } from '../../src/x509/certificate-head.ts';
 import { readCertificateRequest } from '../../src/x509/certificate-request.ts';
 import { publicKeyFits, readPrivateKey } from '../../src/x509/private-key.ts';
-import { readCertificateChain } from '../../src/x509/read-certificate.ts';
+import { parseCertificates, readCertificateChain, readCertificateHead } from '../../src/x509/read-certificate.ts';
 import { within } from '../support/within.ts';
 
 const KEY = createPrivateKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }));

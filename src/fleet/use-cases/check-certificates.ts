@@ -1,8 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, type Problem } from '../../base/errors.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
-import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
-import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
+import { type CertificateVerdict, validateCertificates, validateControlPlane } from '../../kubeadm/pki/validate-certificates.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';

@@ -3,7 +3,7 @@ import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:h
 import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { x509CertificateOf } from '../../x509/x509-certificates.ts';
+import { x509CertificateOf } from '../../x509/read-certificate.ts';
 import { partsOfToken } from '../bootstrap-token.ts';
 import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';

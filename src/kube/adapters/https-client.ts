@@ -5,7 +5,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { rootCertificates, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Secret } from '../../base/text/secret.ts';
-import { x509CertificateOf } from '../../x509/x509-certificates.ts';
+import { x509CertificateOf } from '../../x509/read-certificate.ts';
 import type { Dial } from '../dial.ts';
 import type { HttpsClient, HttpsRequest, HttpsResponse, Trust, WebFailure } from '../https-client.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';

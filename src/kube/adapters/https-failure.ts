@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
-import { parseCertificates } from '../../x509/certificate.ts';
+import { nameInOrder } from '../../x509/describe-certificate.ts';
+import { readCertificate } from '../../x509/read-certificate.ts';
 import type { PeerCertificate, WebFailureCause } from '../https-client.ts';
 import { explainNetworkError, ProxyError } from './network-failure.ts';
 
@@ -70,11 +71,11 @@ export function certificateFailure(code: string, host: string, peer: PeerCertifi
 
 /** The reported fields of the peer's certificate. */
 export function peerOf(certificate: X509Certificate | undefined): PeerCertificate | null {
-  const [read] = certificate === undefined ? [] : (parseCertificates(certificate.toString()) ?? []);
-  if (certificate === undefined || read === undefined) return null;
-  const { subject, issuer, notBefore, notAfter } = read;
+  const read = certificate === undefined ? null : readCertificate(certificate.toString());
+  if (certificate === undefined || read === null) return null;
+  const { notBefore, notAfter } = read;
   const names = (certificate.subjectAltName ?? '').split(', ').flatMap((name) => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
-  return { subject, issuer, notBefore, notAfter, names };
+  return { subject: nameInOrder(read.subject), issuer: nameInOrder(read.issuer), notBefore, notAfter, names };
 }
 
 function proxyFailure({ proxy, refusal, cause }: ProxyError): WebFailureCause {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { checkServerIdentity as nodeCheckServerIdentity, type PeerCertificate } from 'node:tls';
-import { x509CertificateOf } from '../../x509/x509-certificates.ts';
+import { x509CertificateOf } from '../../x509/read-certificate.ts';
 
 /**
  * As Node's own check, except that Node 22.23, 24.17, 24.18 and 26.4 treat an IPv6 address as a domain name

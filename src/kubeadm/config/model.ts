@@ -33,7 +33,6 @@ export type NodeRegistration = NonNullable<Written<'InitConfiguration'>['nodeReg
 export type PullPolicy = NonNullable<NodeRegistration['imagePullPolicy']>;
 
 export type ClusterConfiguration = Written<'ClusterConfiguration'>;
-type Networking = NonNullable<ClusterConfiguration['networking']>;
 export type ControlPlaneComponent = NonNullable<ClusterConfiguration['scheduler']>;
 export type HostPathMount = NonNullable<ControlPlaneComponent['extraVolumes']>[number];
 export type EnvVar = NonNullable<ControlPlaneComponent['extraEnvs']>[number];

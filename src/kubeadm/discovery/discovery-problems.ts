@@ -3,7 +3,8 @@ import { printable } from '../../base/text/printable.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { PeerCertificate } from '../../kube/https-client.ts';
 import type { ProxyRefusal } from '../../kube/proxy.ts';
-import type { Certificate } from '../../x509/certificate.ts';
+import { nameInOrder } from '../../x509/describe-certificate.ts';
+import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { clocksAgree, clocksDiffer, describeClocks } from './clock-reading.ts';
 
@@ -96,8 +97,8 @@ const CLOCKS_FINE = 'The clocks of both hosts are not the cause: the difference 
 const SET_CLOCKS = 'Synchronize the clocks of both hosts (timedatectl, chronyc)';
 
 /** The validity of the CA has not started. */
-export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
-  const message = `the CA of the cluster (${name(ca.subject)}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
+export function caNotYetValid(endpoint: string, ca: CertificateContent, clock: ClockReading): Problem {
+  const message = `the CA of the cluster (${name(nameInOrder(ca.subject))}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
     const hint = `Wait until ${formatRfc3339(ca.notBefore)}, or replace the CA of the cluster. ${CLOCKS_FINE}`;
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
@@ -105,8 +106,8 @@ export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockRea
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
 
-export function caExpired(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
-  const message = `the CA of the cluster (${name(ca.subject)}) expired on ${formatRfc3339(ca.notAfter)}: ${describeClocks(clock)}`;
+export function caExpired(endpoint: string, ca: CertificateContent, clock: ClockReading): Problem {
+  const message = `the CA of the cluster (${name(nameInOrder(ca.subject))}) expired on ${formatRfc3339(ca.notAfter)}: ${describeClocks(clock)}`;
   if (clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CA_EXPIRED', message, 'Replace the CA of the cluster before nodes join');
 }

@@ -1,7 +1,8 @@
 import { AppError } from '../../base/errors.ts';
 import { decodeDataField, discoveryCluster, type KubeconfigCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { caPinOf } from '../../x509/ca-pin.ts';
-import { type Certificate, parseCertificates } from '../../x509/certificate.ts';
+import { nameInOrder } from '../../x509/describe-certificate.ts';
+import { type CertificateContent, parseCertificates } from '../../x509/read-certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { caExpired, caNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 
@@ -10,7 +11,7 @@ export interface FoundCluster {
   readonly server: string;
   /** PEM bundle. */
   readonly caPem: string;
-  readonly certificates: readonly Certificate[];
+  readonly certificates: readonly CertificateContent[];
 }
 
 /**
@@ -40,11 +41,15 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
  * @see kubeadm 1.36 discovery/token, which trusts the whole bundle as soon as one of its certificates is
  *   pinned
  */
-export function pinnedCertificates({ certificates }: FoundCluster, pins: readonly string[], endpoint: string): readonly Certificate[] {
+export function pinnedCertificates(
+  { certificates }: FoundCluster,
+  pins: readonly string[],
+  endpoint: string,
+): readonly CertificateContent[] {
   const desired = new Set(pins.map((pin) => pin.toLowerCase()));
   const pinned = certificates.filter((certificate) => desired.has(caPinOf(certificate)));
   if (pinned.length > 0) return pinned;
-  const found = certificates.map((certificate) => ({ pin: caPinOf(certificate), subject: certificate.subject }));
+  const found = certificates.map((certificate) => ({ pin: caPinOf(certificate), subject: nameInOrder(certificate.subject) }));
   throw new AppError(pinMismatch(endpoint, pins, found), { exitCode: 3 });
 }
 
@@ -52,11 +57,11 @@ export function pinnedCertificates({ certificates }: FoundCluster, pins: readonl
  * Requires that at least one certificate is valid now.
  * @throws AppError DISCOVERY_CLOCK_SKEW, DISCOVERY_CA_EXPIRED (exit code 3)
  */
-export function requireValidNow(certificates: readonly Certificate[], endpoint: string, clock: ClockReading): void {
+export function requireValidNow(certificates: readonly CertificateContent[], endpoint: string, clock: ClockReading): void {
   if (certificates.some(({ notBefore, notAfter }) => notBefore <= clock.local && clock.local <= notAfter)) return;
   const early = certificates.find(({ notBefore }) => clock.local < notBefore);
   if (early !== undefined) throw new AppError(caNotYetValid(endpoint, early, clock), { exitCode: 3 });
-  const late = certificates[0] as Certificate;
+  const late = certificates[0] as CertificateContent;
   throw new AppError(caExpired(endpoint, late, clock), { exitCode: 3 });
 }
 

@@ -2,7 +2,7 @@ import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { ParseText } from '../../host/facts/parse-text.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
-import { readCertificateHead } from '../../x509/certificate-head.ts';
+import { readCertificateHead } from '../../x509/read-certificate.ts';
 
 /** The credentials of a kubelet. `why` is the reason why they are unusable. */
 export type ClientIdentity =

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Secret } from '../../../src/base/text/secret.ts';
 import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
 import { chainsTo, isSameCertificate, missingNames } from '../../../src/x509/certificate-checks.ts';
-import { readCertificateHead } from '../../../src/x509/certificate-head.ts';
 import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../src/x509/describe-certificate.ts';
-import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/x509/read-certificate.ts';
+import { type CertificateContent, readCertificate, readCertificateChain, readCertificateHead } from '../../../src/x509/read-certificate.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const SPEC: CertificateSpec = {

@@ -10,7 +10,7 @@ import {
   type KubeconfigUser,
   resolveContext,
 } from '../../../kube/kubeconfig.ts';
-import { parseCertificates } from '../../../x509/certificate.ts';
+import { parseCertificates } from '../../../x509/read-certificate.ts';
 import { type BootstrapCredentials, tokenCredentials, userCredentials } from '../../config/bootstrap-credentials.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, readFoundCluster } from '../../discovery/found-cluster.ts';

@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../../../base/errors.ts';
 import type { Secret } from '../../../base/text/secret.ts';
 import { type BootstrapTokenParts, partsOfToken } from '../../../kube/bootstrap-token.ts';
-import type { Certificate } from '../../../x509/certificate.ts';
+import type { CertificateContent } from '../../../x509/read-certificate.ts';
 import { type ClockReading, clocksDiffer } from '../../discovery/clock-reading.ts';
 import { type ClusterInfo, signatureState } from '../../discovery/cluster-info.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
@@ -115,7 +115,7 @@ async function verifiedClusterInfo(
   context: DiscoveryContext,
   deadline: Deadline,
   input: TokenDiscovery,
-  pinned: readonly Certificate[],
+  pinned: readonly CertificateContent[],
   remote: Date | null,
 ): Promise<Attempt<ClusterInfo>> {
   const trust = { kind: 'ca', pem: bundle(pinned) } as const;
@@ -138,7 +138,7 @@ function warnOfClocks({ reporter }: DiscoveryContext, endpoint: string, clock: C
   reporter.report({ level: 'warning', code, message: `${message}. ${hint}` });
 }
 
-function bundle(certificates: readonly Certificate[]): string {
+function bundle(certificates: readonly CertificateContent[]): string {
   return certificates.map(({ pem }) => pem).join('');
 }
 

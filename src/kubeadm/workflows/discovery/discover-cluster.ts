@@ -5,7 +5,7 @@ import type { Cluster } from '../../../kube/cluster.ts';
 import { decodeDataField, type KubeconfigUser, parseKubeconfig, resolveContext } from '../../../kube/kubeconfig.ts';
 import { clientKeyOf, clusterInfoKubeconfig } from '../../../kube/kubeconfig-render.ts';
 import { composeCertificateKubeconfig, composeTokenKubeconfig, type OperatorKubeconfig } from '../../../kube/operator-kubeconfig.ts';
-import { parseCertificates } from '../../../x509/certificate.ts';
+import { parseCertificates } from '../../../x509/read-certificate.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../config/bootstrap-credentials.ts';
 import type { OperatorClusterTarget } from '../../control-plane/cluster-target.ts';
 import * as problems from '../../discovery/discovery-problems.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expirationDocument, expirationInfo, expirationTables } from '../../../../src/kubeadm/pki/expiration-info.ts';
 import { findCertificates } from '../../../../src/kubeadm/pki/renewable.ts';
-import { validateControlPlane } from '../../../../src/kubeadm/pki/validate-control-plane.ts';
+import { validateControlPlane } from '../../../../src/kubeadm/pki/validate-certificates.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

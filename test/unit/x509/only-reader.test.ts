@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { x509CertificateOf, x509CertificatesIn } from '../../../src/x509/x509-certificates.ts';
+import { x509CertificateOf, x509CertificatesIn } from '../../../src/x509/read-certificate.ts';
 
 const SRC = path.join(import.meta.dirname, '..', '..', '..', 'src');
 
@@ -20,6 +20,6 @@ describe('x509CertificatesIn', () => {
     const readers = files.filter((file) =>
       /^import \{[^}]*(?<!type )\bX509Certificate\b[^}]*\} from 'node:crypto';$/m.test(readFileSync(path.join(SRC, file), 'utf8')),
     );
-    expect(readers).toEqual(['x509/x509-certificates.ts']);
+    expect(readers).toEqual(['x509/read-certificate.ts']);
   });
 });
