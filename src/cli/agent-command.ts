@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { NodeAgentRequest } from '../dynamic/use-cases/run-node-agent.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
-import type { AgentRequest } from './agent.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { AGENT_IMPACT_NOTES } from './options.ts';
+import type { Services } from './output/services.ts';
 import { flagText, verbosityOf } from './request-parts.ts';
 
 /** `agent`. */
@@ -32,10 +33,7 @@ export function defineAgent(agent: Command, on: On): void {
       ),
   );
   addAgentOptions(agent);
-  addSections(
-    on(agent, agentRequest, async (...args) => (await import('./agent.ts')).runAgentCommand(...args)),
-    { notes: NOTES, examples: EXAMPLES },
-  );
+  addSections(on(agent, agentRequest, runAgentCommand), { notes: NOTES, examples: EXAMPLES });
 }
 
 function agentRequest(args: readonly string[], options: CommandOptions): AgentRequest {
@@ -63,3 +61,15 @@ ${AGENT_IMPACT_NOTES}`;
 
 const EXAMPLES = `  kubeletadm agent --trial 2m --allow safe
   kubeletadm agent --kubeconfig /var/lib/kubelet/kubeconfig --node-name node1`;
+
+interface AgentRequest extends NodeAgentRequest {
+  readonly verbosity: number;
+}
+
+/** `agent`: runs until it is stopped. Exit code 0 when a signal requested the stop. */
+async function runAgentCommand(services: Services, request: AgentRequest): Promise<ExitCode> {
+  const { runNodeAgent } = await import('../dynamic/use-cases/run-node-agent.ts');
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  await runNodeAgent(services, request, { reporter, connect: () => services.connectHost({}) });
+  return 0;
+}

@@ -1,10 +1,15 @@
 import { type Command, Option } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import type { CreateBundleRequest } from '../fleet/use-cases/create-bundle.ts';
+import type { BundleContent, BundleManifest } from '../host/bundle/manifest.ts';
 import { ARCHITECTURES, IMAGE_TOOLS } from '../host/bundle/options.ts';
-import type { BundleCreateRequest, BundleShowRequest } from './bundle.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addImagesOptions, collect, readOutputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { ReadFormat } from './output/show-document.ts';
 import { flagChoice, flagList, flagText, kubeadmFlags, readFormat } from './request-parts.ts';
 
 /** `bundle create`, `bundle show`. */
@@ -28,7 +33,7 @@ export function defineBundle(bundle: Command, on: On): void {
       'program or archive to install, such as the kubelet, or a directory of such files; needed if the fleet file contains "install: binaries" (repeatable)',
       collect,
     );
-  on(create, createRequest, async (...args) => (await import('./bundle.ts')).runBundleCreate(...args));
+  on(create, createRequest, runBundleCreate);
   addSections(create, { notes: CREATE_NOTES, examples: CREATE_EXAMPLES });
   const show = bundle
     .command('show')
@@ -39,7 +44,7 @@ export function defineBundle(bundle: Command, on: On): void {
   on(
     show,
     ([file = ''], options): BundleShowRequest => ({ file, verifies: options.verify === true, format: readFormat(options) }),
-    async (...args) => (await import('./bundle.ts')).runBundleShow(...args),
+    runBundleShow,
   );
   addSections(show, { examples: SHOW_EXAMPLES });
 }
@@ -69,3 +74,78 @@ const CREATE_EXAMPLES = `  kubeletadm bundle create -o bundle.tar --kubernetes-v
 
 const SHOW_EXAMPLES = `  kubeletadm bundle show bundle.tar
   kubeletadm bundle show bundle.tar --verify -o json`;
+
+interface BundleCreateRequest extends Omit<CreateBundleRequest, 'architecture'> {
+  /** Undefined: the architecture of the local host. */
+  readonly architecture: CreateBundleRequest['architecture'] | undefined;
+}
+
+/** `bundle create`. */
+async function runBundleCreate(services: Services, request: BundleCreateRequest): Promise<ExitCode> {
+  const { createBundle } = await import('../fleet/use-cases/create-bundle.ts');
+  const reporter = services.reporter({ verbosity: 0, format: 'text' });
+  const onFetch = (image: string): void => void services.output.stderr(`fetching ${image}\n`);
+  const architecture = request.architecture ?? localArchitecture(services);
+  const { manifest, size, warnings } = await createBundle({ ...services, onFetch }, { ...request, architecture });
+  for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
+  services.output.stdout(`${request.out}: ${summary(manifest, size)}\n`);
+  return 0;
+}
+
+function localArchitecture({ runtime }: Pick<Services, 'runtime'>): CreateBundleRequest['architecture'] {
+  const own = runtime.platform.replace(/^.*\//, '');
+  const known = ARCHITECTURES.find((each) => each === own);
+  if (known !== undefined) return known;
+  const message = `the local host has the architecture ${own}, for which Kubernetes has no bundle`;
+  throw new AppError({ code: 'USAGE', message, hint: 'Pass --arch amd64 or --arch arm64' }, { exitCode: 2 });
+}
+
+interface BundleShowRequest {
+  readonly file: string;
+  /** Compares all checksums. */
+  readonly verifies: boolean;
+  readonly format: ReadFormat;
+}
+
+/** `bundle show`. */
+async function runBundleShow(services: Services, { file, verifies, format }: BundleShowRequest): Promise<ExitCode> {
+  const { renderDocument } = await import('./output/show-document.ts');
+  const bundle = await (await services.bundleFiles()).open(file);
+  if (verifies) await bundle.verify();
+  const { manifest, size } = bundle;
+  if (format !== 'text') {
+    services.output.stdout(renderDocument(manifest, format));
+    return 0;
+  }
+  const rows = manifest.contents.map((content) => [
+    content.type.toUpperCase(),
+    nameOf(content),
+    inMegabytes(content.size),
+    content.sha256.slice(0, 12),
+  ]);
+  const verified = verifies ? ['All checksums match.'] : [];
+  services.output.stdout(
+    joinLines([`${file}: ${summary(manifest, size)}`, '', ...renderTable([['TYPE', 'NAME', 'SIZE', 'SHA-256'], ...rows]), ...verified]),
+  );
+  return 0;
+}
+
+function nameOf(content: BundleContent): string {
+  if (content.type === 'image') return `${content.images.join(', ')}${content.hosts === 'all' ? '' : ' (control planes)'}`;
+  if (content.type === 'package') return `${content.name} ${content.version} (${content.format})`;
+  return content.path.replace(/^files\//, '');
+}
+
+function summary({ kubernetesVersion, architecture, contents }: BundleManifest, size: number): string {
+  const count = (type: BundleContent['type'], one: string): readonly string[] => {
+    const all = contents.filter((content) => content.type === type);
+    const number = all.reduce((sum, content) => sum + (content.type === 'image' ? content.images.length : 1), 0);
+    return number === 0 ? [] : [`${number} ${one}${number === 1 ? '' : 's'}`];
+  };
+  const parts = [...count('image', 'image'), ...count('package', 'package'), ...count('file', 'file')];
+  return `Kubernetes ${kubernetesVersion}, ${architecture}, ${parts.length === 0 ? 'empty' : parts.join(', ')}, ${inMegabytes(size)}`;
+}
+
+function inMegabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,11 +1,16 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
 import { Secret } from '../base/text/secret.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import type { CheckCertificatesRequest, HostCertificates } from '../fleet/use-cases/check-certificates.ts';
+import type { CheckExpirationRequest } from '../fleet/use-cases/check-expiration.ts';
+import type { GenerateCsrRequest } from '../fleet/use-cases/open-generate-csr.ts';
+import type { RenewCertsRequest } from '../fleet/use-cases/open-renew-certs.ts';
+import type { RenewKubeletRequest } from '../fleet/use-cases/open-renew-kubelet.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
-import type { GenerateCsrCommandRequest, RenewCertsCommandRequest, RenewKubeletCommandRequest } from './certs.ts';
-import type { CertsCheckRequest } from './certs-check.ts';
-import type { CheckExpirationCommandRequest } from './certs-check-expiration.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import {
@@ -18,6 +23,10 @@ import {
   outputOption,
   readOutputOption,
 } from './options.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
+import type { DocumentFormat, ReadFormat } from './output/show-document.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import {
   flagDuration,
   flagNode,
@@ -40,11 +49,7 @@ export function defineCerts(certs: Command, on: On): void {
   defineRenew(certs, on);
   defineGenerateCsr(certs, on);
   const key = certs.command('certificate-key').description('Generate a key to encrypt the certificates that init --upload-certs uploads');
-  on(
-    key,
-    () => null,
-    async (services) => (await import('./certs.ts')).runCertificateKey(services),
-  );
+  on(key, () => null, runCertificateKey);
   defineRenewKubelet(certs, on);
 }
 
@@ -61,7 +66,7 @@ function defineCheck(certs: Command, on: On): void {
       format: outputRequest(options).format,
       withinMs: withinMs(options) ?? 0,
     }),
-    async (...args) => (await import('./certs-check.ts')).runCertsCheck(...args),
+    runCertsCheck,
   );
   const expiration = certs
     .command('check-expiration')
@@ -74,7 +79,7 @@ function defineCheck(certs: Command, on: On): void {
       hosts: hostsRequest(options),
       output: { format: readFormat(options), verbosity: verbosityOf(options) },
     }),
-    async (...args) => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration(...args),
+    runCertsCheckExpiration,
   );
 }
 
@@ -88,10 +93,7 @@ function defineRenew(certs: Command, on: On): void {
       'renew only certificates that expire within this time, e.g. 720h (default: all named certificates)',
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
-  addSections(
-    on(addLockOption(renew), renewRequest, async (...args) => (await import('./certs.ts')).runRenewCerts(...args)),
-    { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
-  );
+  addSections(on(addLockOption(renew), renewRequest, runRenewCerts), { notes: RENEW_NOTES, examples: RENEW_EXAMPLES });
 }
 
 function defineGenerateCsr(certs: Command, on: On): void {
@@ -105,10 +107,7 @@ function defineGenerateCsr(certs: Command, on: On): void {
     )
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
-  addSections(
-    on(generate, generateRequest, async (...args) => (await import('./certs.ts')).runGenerateCsr(...args)),
-    { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
-  );
+  addSections(on(generate, generateRequest, runGenerateCsr), { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES });
 }
 
 function defineRenewKubelet(certs: Command, on: On): void {
@@ -123,10 +122,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .option('--timeout <duration>', 'time limit to receive the new certificate (default: 5m)')
     .option('--force', 'also renew a certificate that is still valid');
   addHostRolloutOptions(addHosts(addClusterOptions(addDryRunOptions(renew))));
-  addSections(
-    on(addLockOption(renew), renewKubeletRequest, async (...args) => (await import('./certs.ts')).runRenewKubelet(...args)),
-    { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
-  );
+  addSections(on(addLockOption(renew), renewKubeletRequest, runRenewKubelet), { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES });
 }
 
 function addHosts(command: Command): Command {
@@ -145,7 +141,7 @@ function addControlPlaneOptions(command: Command): Command {
   );
 }
 
-function renewRequest(args: readonly string[], options: CommandOptions): RenewCertsCommandRequest {
+function renewRequest(args: readonly string[], options: CommandOptions): WithPlan<RenewCertsRequest> {
   return {
     ...pkiRequest(options),
     names: namesOf(args),
@@ -163,7 +159,7 @@ function namesOf(args: readonly string[]): readonly string[] | 'all' {
   return 'all';
 }
 
-function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrCommandRequest {
+function generateRequest(_: readonly string[], options: CommandOptions): WithPlan<GenerateCsrRequest> {
   return {
     config: flagText(options, 'config'),
     certificatesDir: hostDirectory(options, 'certDir', '--cert-dir'),
@@ -176,7 +172,7 @@ function generateRequest(_: readonly string[], options: CommandOptions): Generat
 
 const RENEW_TIMEOUT_MS = 300_000;
 
-function renewKubeletRequest(_: readonly string[], options: CommandOptions): RenewKubeletCommandRequest {
+function renewKubeletRequest(_: readonly string[], options: CommandOptions): WithPlan<RenewKubeletRequest> {
   return {
     token: readToken(flagText(options, 'token')),
     nodeName: flagNode(options, 'nodeName') ?? null,
@@ -232,3 +228,137 @@ const KUBELET_EXAMPLES = `  kubeletadm certs check --host node2 --host node3
   # the certificate was lost
   kubeletadm certs renew-kubelet --host node2 --node-name node2 --kubeconfig admin.conf
   kubeletadm certs renew-kubelet --host node2 --token abcdef.0123456789abcdef`;
+
+/** `certs renew NAME... | all`. */
+async function runRenewCerts(services: Services, request: WithPlan<RenewCertsRequest>): Promise<ExitCode> {
+  const [{ openRenewCerts }, { certsRenewed }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-renew-certs.ts'),
+    import('./kubeadm-output.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, {
+    title: 'certs renew',
+    open: (scope) => openRenewCerts(services, request, scope),
+    afterwards: ({ inspected, targets, run }, changes) => {
+      const [existing] = inspected;
+      if (services.programName !== 'kubeadm' || run.dryRun || request.plan.format !== 'text') return;
+      if (existing !== undefined && targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
+    },
+  });
+}
+
+/** `certs renew-kubelet`. */
+async function runRenewKubelet(services: Services, request: WithPlan<RenewKubeletRequest>): Promise<ExitCode> {
+  const [{ openRenewKubelet }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-renew-kubelet.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, { title: 'certs renew', open: (scope) => openRenewKubelet(services, request, scope) });
+}
+
+/** `certs generate-csr`. */
+async function runGenerateCsr(services: Services, request: WithPlan<GenerateCsrRequest>): Promise<ExitCode> {
+  const [{ openGenerateCsr }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-generate-csr.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
+}
+
+/** `certs certificate-key`: needs neither host nor cluster. */
+async function runCertificateKey(services: Services): Promise<ExitCode> {
+  const { newCertificateKey } = await import('../kubeadm/workflows/certificates/shared-certs.ts');
+  services.output.stdout(`${newCertificateKey(await services.certificateIssuer()).reveal()}\n`);
+  return 0;
+}
+
+interface CertsCheckRequest extends CheckCertificatesRequest {
+  readonly format: DocumentFormat;
+}
+
+/** `certs check`: exit code 1 when a certificate of a host is not valid. */
+async function runCertsCheck(services: Services, request: CertsCheckRequest): Promise<ExitCode> {
+  const [{ checkCertificates }, { renderDocument }] = await Promise.all([
+    import('../fleet/use-cases/check-certificates.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { format } = request;
+  const { reports, problems } = await checkCertificates(services, request);
+  if (reports.length > 0) services.output.stdout(format === 'text' ? renderReports(reports) : renderDocument(document(reports), format));
+  if (problems.length > 0) throw new AppError(problems);
+  return 0;
+}
+
+function renderReports(reports: readonly HostCertificates[]): string {
+  const node = nodeColumn(reports.map(({ name, node }) => ({ host: name, node })));
+  const header = ['HOST', ...node.header, 'CERTIFICATE', 'SUBJECT', 'ISSUER', 'EXPIRES', 'RESIDUAL TIME', 'STATE'];
+  const rows = reports.flatMap(({ name, certificates }) =>
+    certificates.map((one) => [
+      name,
+      ...node.cells(name),
+      one.role,
+      one.subject ?? '-',
+      one.issuer ?? '-',
+      one.notAfter === null ? '-' : one.notAfter.toISOString().replace('.000', ''),
+      one.residualMs === null ? '-' : one.residualMs < 0 ? 'expired' : formatAge(one.residualMs),
+      one.notes.length === 0 ? one.state : `${one.state}: ${one.notes.join('; ')}`,
+    ]),
+  );
+  const issues = reports.flatMap(({ name, issue }) => (issue === null ? [] : [`${name}: ${issue}`]));
+  return joinLines([...renderTable([header, ...rows]), ...issues]);
+}
+
+function document(reports: readonly HostCertificates[]): object {
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'CertificateReport',
+    hosts: reports.map(({ name, node, certificates, issue }) => ({
+      name,
+      node,
+      ok: issue === null && certificates.every(({ state }) => state !== 'error'),
+      ...(issue === null ? {} : { issue }),
+      certificates: certificates.map(({ role, path, subject, issuer, notBefore, notAfter, residualMs, state, notes }) => ({
+        role,
+        path,
+        subject,
+        issuer,
+        notBefore: notBefore?.toISOString() ?? null,
+        notAfter: notAfter?.toISOString() ?? null,
+        residualSeconds: residualMs === null ? null : Math.floor(residualMs / 1000),
+        state,
+        notes,
+      })),
+    })),
+  };
+}
+
+interface CheckExpirationCommandRequest extends CheckExpirationRequest {
+  readonly output: { readonly format: ReadFormat; readonly verbosity: number };
+}
+
+/** `certs check-expiration`: one host in kubeadm's format, several hosts one after the other. */
+async function runCertsCheckExpiration(services: Services, request: CheckExpirationCommandRequest): Promise<ExitCode> {
+  const [{ checkExpiration }, { expirationDocument, expirationTables }, { certsConfigSource }, { renderKubeadmDocument }] =
+    await Promise.all([
+      import('../fleet/use-cases/check-expiration.ts'),
+      import('../kubeadm/pki/expiration-info.ts'),
+      import('./kubeadm-output.ts'),
+      import('./output/show-document.ts'),
+    ]);
+  const { format, verbosity } = request.output;
+  const { reports, problems } = await checkExpiration(services, request, services.reporter({ verbosity, format: 'text' }));
+  const [first] = reports;
+  const only = reports.length === 1 ? first : undefined;
+  if (first !== undefined && format === 'text') {
+    const source =
+      only !== undefined && services.programName === 'kubeadm' ? certsConfigSource('check-expiration', only.hasReadCluster) : '';
+    const tables = reports.map(({ name, info }) => `${only === undefined ? `host ${name}\n` : ''}${expirationTables(info)}`);
+    services.output.stdout(`${source}${tables.join('\n')}`);
+  } else if (first !== undefined && format !== 'text') {
+    const hosts = reports.map(({ name, info }) => ({ name, ...expirationDocument(info) }));
+    const list = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'CertificateExpirationList', hosts };
+    services.output.document(renderKubeadmDocument(only === undefined ? list : expirationDocument(only.info), format));
+  }
+  if (problems.length > 0) throw new AppError(problems);
+  return 0;
+}

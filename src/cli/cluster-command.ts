@@ -4,12 +4,8 @@ import type { AdoptRequest } from '../fleet/use-cases/open-adopt.ts';
 import type { CommandOptions, CommandServices, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterSettings, addDryRunOptions, addKubeconfigOptions, addTokenOptions } from './options.ts';
-import type { PlanRequest } from './output/show-plan.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import { flagText, kubeadmFlags, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
-
-interface AdoptCommandRequest extends AdoptRequest {
-  readonly plan: PlanRequest;
-}
 
 /** `cluster adopt`. */
 export function defineCluster(cluster: Command, on: On): void {
@@ -37,7 +33,7 @@ export function defineCluster(cluster: Command, on: On): void {
 const NOTES =
   'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. A kubelet-config that an administrator edited is kept. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
 
-function adoptRequest(_: readonly string[], options: CommandOptions): AdoptCommandRequest {
+function adoptRequest(_: readonly string[], options: CommandOptions): WithPlan<AdoptRequest> {
   const cluster = kubeconfigRequest(options);
   if (cluster.kubeconfig === undefined)
     throw usageError('cluster adopt requires --kubeconfig', 'Pass the kubeconfig of an administrator of the cluster');
@@ -53,7 +49,7 @@ function adoptRequest(_: readonly string[], options: CommandOptions): AdoptComma
   };
 }
 
-async function runAdopt(services: CommandServices, request: AdoptCommandRequest) {
+async function runAdopt(services: CommandServices, request: WithPlan<AdoptRequest>) {
   const [{ openAdopt }, { printJoinCommands }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-adopt.ts'),
     import('./init.ts'),

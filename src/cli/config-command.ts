@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { PullImagesRequest } from '../fleet/use-cases/open-pull-images.ts';
+import type { RenderRequest } from '../fleet/use-cases/render-node-files.ts';
+import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documents.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { ListImagesRequest, PullImagesCommandRequest } from './config-images.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
-import type { ConfigRenderRequest } from './config-render.ts';
 import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
@@ -27,6 +28,9 @@ import {
   readOutputOption,
   withoutEffect,
 } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { ReadFormat } from './output/show-document.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import {
   flagChoice,
   flagList,
@@ -105,14 +109,14 @@ function defineImages(config: Command, on: On): void {
       flags: kubeadmFlags(options),
       format: readFormat(options),
     }),
-    async (...args) => (await import('./config-images.ts')).runListImages(...args),
+    runListImages,
   );
   addSections(list, { examples: IMAGES_EXAMPLES });
   const pull = images.command('pull').description('Pull the images of a control plane with the container runtime of each host');
   addImagesOptions(pull).option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)');
   on(
     addSshOptions(addTargetOption(addDryRunOptions(pull))),
-    (_, options): PullImagesCommandRequest => ({
+    (_, options): WithPlan<PullImagesRequest> => ({
       config: flagText(options, 'config'),
       flags: kubeadmFlags(options),
       criSocket: flagText(options, 'criSocket'),
@@ -120,7 +124,7 @@ function defineImages(config: Command, on: On): void {
       plan: planRequest(options),
       run: runRequest(options),
     }),
-    async (...args) => (await import('./config-images.ts')).runPullImages(...args),
+    runPullImages,
   );
   addSections(pull, { examples: PULL_EXAMPLES });
 }
@@ -169,7 +173,7 @@ function userDataRequest(_: readonly string[], options: CommandOptions): UserDat
   };
 }
 
-function renderRequest(paths: readonly string[], options: CommandOptions): ConfigRenderRequest {
+function renderRequest(paths: readonly string[], options: CommandOptions): WithPlan<RenderRequest> {
   return {
     paths,
     config: flagText(options, 'config'),
@@ -220,3 +224,41 @@ const USER_DATA_EXAMPLES = `  kubeletadm join --config join.yaml --rootfs ./node
   kubeletadm config user-data --rootfs ./node --join-file https://config.example.com/join.yaml > user-data.yaml
   kubeletadm config user-data --rootfs ./node --join-file /run/join.yaml --program /opt/bin/kubeletadm -o ignition
   kubeletadm config user-data --join-file https://config.example.com/join.yaml -o butane --variant flatcar`;
+
+interface ListImagesRequest extends DocumentsRequest {
+  readonly format: ReadFormat;
+}
+
+/** `config images list`: the images of a control plane with this configuration. */
+async function runListImages(services: Services, request: ListImagesRequest): Promise<ExitCode> {
+  const [{ listImages }, { renderKubeadmDocument }] = await Promise.all([
+    import('../kubeadm/use-cases/list-images.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { format } = request;
+  const { images, warnings } = await listImages(services, request);
+  const reporter = services.reporter({ verbosity: 0, format: 'text' });
+  for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
+  const document = { kind: 'Images', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', images };
+  if (format === 'text') services.output.stdout(images.map((image) => `${image}\n`).join(''));
+  else services.output.document(renderKubeadmDocument(document, format));
+  return 0;
+}
+
+/** `config images pull`. */
+async function runPullImages(services: Services, request: WithPlan<PullImagesRequest>): Promise<ExitCode> {
+  const [{ openPullImages }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-pull-images.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  const { plan } = request;
+  return runOnHosts(services, request, {
+    title: 'config images pull',
+    open: () => openPullImages(services, request),
+    afterwards: ({ images }) => {
+      const prefix = services.programName === 'kubeadm' ? '[config/images] ' : '';
+      if (!request.run.dryRun && plan.format === 'text')
+        services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
+    },
+  });
+}

@@ -4,14 +4,10 @@ import { printableJson } from '../base/text/printable.ts';
 import { type RenderedFiles, type RenderRequest, renderNodeFiles } from '../fleet/use-cases/render-node-files.ts';
 import type { Services } from './output/services.ts';
 import type { DocumentFormat } from './output/show-document.ts';
-import type { PlanRequest } from './output/show-plan.ts';
-
-export interface ConfigRenderRequest extends RenderRequest {
-  readonly plan: PlanRequest;
-}
+import type { WithPlan } from './output/show-plan.ts';
 
 /** `config render`: prints the files that init would write on a node. Nothing is compared or written. */
-export async function runRender(services: Services, request: ConfigRenderRequest): Promise<ExitCode> {
+export async function runRender(services: Services, request: WithPlan<RenderRequest>): Promise<ExitCode> {
   const { verbosity, format, showOrigin } = request.plan;
   await renderNodeFiles(services, request, {
     reporter: services.reporter({ verbosity, format: 'text' }),

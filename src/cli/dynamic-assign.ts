@@ -9,16 +9,12 @@ import { eventReporter } from './event-reporter.ts';
 import { formatSeconds } from './live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
-import type { PlanRequest } from './output/show-plan.ts';
+import type { PlanRequest, WithPlan } from './output/show-plan.ts';
 import { showClusterPlan } from './output/show-plan.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
 
 /** What `dynamic assign` and `dynamic reset` share. */
-export interface DynamicResetRequest extends NodesRequest {
-  readonly plan: PlanRequest;
-}
-
-export interface DynamicAssignRequest extends DynamicResetRequest {
+export interface DynamicAssignRequest extends WithPlan<NodesRequest> {
   readonly assigned: AssignedRequest;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
@@ -36,11 +32,11 @@ export async function runDynamicAssign(services: Services, request: DynamicAssig
 }
 
 /** `dynamic reset NODE...|--selector L|--group G`. */
-export async function runDynamicReset(services: Services, request: DynamicResetRequest): Promise<ExitCode> {
+export async function runDynamicReset(services: Services, request: WithPlan<NodesRequest>): Promise<ExitCode> {
   return assign(services, { ...request, assigned: null, force: true, allowPodLoss: false });
 }
 
-async function assign(services: Services, request: AssignToNodesRequest & { readonly plan: PlanRequest }): Promise<ExitCode> {
+async function assign(services: Services, request: WithPlan<AssignToNodesRequest>): Promise<ExitCode> {
   const { assigned, plan } = request;
   const { verbosity, format } = plan;
   const asEvents = !request.run.dryRun && format === 'json';

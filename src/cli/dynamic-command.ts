@@ -1,20 +1,19 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { AdditionalFile, PushedFileRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
+import type { AdditionalFile, PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
-import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
+import type { AssignedRequest, NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { parseNodeName } from '../kube/node-name.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
+import type { DynamicAssignRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import type { DynamicGcRequest } from './dynamic-gc.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
-import type { DynamicPushRequest } from './dynamic-push.ts';
 import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
@@ -30,6 +29,7 @@ import {
   HOST_FORMS,
   readOutputOption,
 } from './options.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import {
   backendOf,
   connectionRequest,
@@ -91,7 +91,7 @@ function definePush(dynamic: Command, on: On): void {
   addClusterOptions(addDryRunOptions(addSigning(addValidation(push), 'all nodes')));
   on(
     push,
-    (args, options): DynamicPushRequest => ({
+    (args, options): WithPlan<PushRequest> => ({
       pushed: pushedFile(soleFile(args), options),
       cluster: kubeconfigRequest(options),
       plan: planRequest(options),
@@ -386,7 +386,7 @@ function readSource(argument: string): ConfigSource {
   throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Pass the ConfigMap that dynamic push prints');
 }
 
-function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {
+function resetRequest(args: readonly string[], options: CommandOptions): WithPlan<NodesRequest> {
   return {
     choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),

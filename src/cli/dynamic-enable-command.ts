@@ -1,12 +1,14 @@
 import { type Command, Option } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { DynamicDisableRequest, DynamicEnableRequest } from '../fleet/use-cases/open-dynamic-enable.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicDisableCommandRequest, DynamicEnableCommandRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
 import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import {
   backendOf,
   connectionRequest,
@@ -54,15 +56,12 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     .option('--signer-policy <file>', 'with --require-signature: impact class and fields that each signer may set (kind: SignerPolicy)')
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
-  addSections(
-    on(enable, enableRequest, async (...args) => (await import('./dynamic-enable.ts')).runDynamicEnable(...args)),
-    { notes: NOTES, examples: EXAMPLES },
-  );
+  addSections(on(enable, enableRequest, runDynamicEnable), { notes: NOTES, examples: EXAMPLES });
   const disable = dynamic
     .command('disable')
     .description('Revert the changes of dynamic enable: the nodes return to their local configuration');
   addHosts(disable, { namespace: 'as set by dynamic enable', programDir: 'as set by dynamic enable' });
-  on(disable, disableRequest, async (...args) => (await import('./dynamic-enable.ts')).runDynamicDisable(...args));
+  on(disable, disableRequest, runDynamicDisable);
 }
 
 interface Defaults {
@@ -96,7 +95,7 @@ const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 --require-signature allowed_signers
   kubeletadm dynamic disable node1`;
 
-function enableRequest(args: readonly string[], options: CommandOptions): DynamicEnableCommandRequest {
+function enableRequest(args: readonly string[], options: CommandOptions): WithPlan<DynamicEnableRequest> {
   return {
     ...disableRequest(args, options),
     backend: backendOf(options) ?? null,
@@ -110,7 +109,7 @@ function enableRequest(args: readonly string[], options: CommandOptions): Dynami
   };
 }
 
-function signersRequest(options: CommandOptions): DynamicEnableCommandRequest['signers'] {
+function signersRequest(options: CommandOptions): WithPlan<DynamicEnableRequest>['signers'] {
   const [revoked, policy] = [flagText(options, 'revokedSigners'), flagText(options, 'signerPolicy')];
   const allowed = flagText(options, 'requireSignature');
   if (allowed !== undefined) return { kind: 'files', allowed, revoked, policy };
@@ -122,7 +121,7 @@ function signersRequest(options: CommandOptions): DynamicEnableCommandRequest['s
   return { kind: options.requireSignature === false ? 'not-required' : 'unchanged' };
 }
 
-function disableRequest(args: readonly string[], options: CommandOptions): DynamicDisableCommandRequest {
+function disableRequest(args: readonly string[], options: CommandOptions): WithPlan<DynamicDisableRequest> {
   const addresses = args.map(hostAddress);
   requireDifferent(addresses);
   const nodeName = flagNode(options, 'nodeName') ?? null;
@@ -148,4 +147,25 @@ function programDirectory(options: CommandOptions): string | null {
   if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
     throw usageError(`--program-dir ${directory} is not an absolute path`, 'For example: --program-dir /opt/kubeletadm');
   return directory;
+}
+
+/** `dynamic enable HOST...`. */
+async function runDynamicEnable(services: Services, request: WithPlan<DynamicEnableRequest>): Promise<ExitCode> {
+  const [{ openDynamicEnable }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-dynamic-enable.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, { title: 'dynamic enable', open: (scope) => openDynamicEnable(services, request, scope) });
+}
+
+/** `dynamic disable HOST...`. */
+async function runDynamicDisable(services: Services, request: WithPlan<DynamicDisableRequest>): Promise<ExitCode> {
+  const [{ openDynamicDisable }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-dynamic-enable.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, {
+    title: 'dynamic disable',
+    open: (scope) => openDynamicDisable(services, request, scope),
+  });
 }

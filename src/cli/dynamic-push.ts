@@ -4,14 +4,10 @@ import type { PushPlan } from '../dynamic/workflows/push-config.ts';
 import { type ConfigSource, describeSource, formatConfigSource } from '../kubelet/layers/config-source.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
-import { type PlanRequest, showClusterPlan } from './output/show-plan.ts';
-
-export interface DynamicPushRequest extends PushRequest {
-  readonly plan: PlanRequest;
-}
+import { showClusterPlan, type WithPlan } from './output/show-plan.ts';
 
 /** `dynamic push FILE`: prints `NAMESPACE/NAME/KEY`. */
-export async function runDynamicPush(services: Services, request: DynamicPushRequest): Promise<ExitCode> {
+export async function runDynamicPush(services: Services, request: WithPlan<PushRequest>): Promise<ExitCode> {
   const { plan } = request;
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { push, cluster, warnings } = await pushFile(services, request, reporter);

@@ -19,20 +19,16 @@ import {
   TAKE_OVER,
 } from './options.ts';
 import type { Services } from './output/services.ts';
-import type { PlanRequest } from './output/show-plan.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
-interface JoinCommandRequest extends JoinRequest {
-  readonly plan: PlanRequest;
-}
-
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
-  const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinCommandRequest => joinRequest(given, { endpoint });
+  const whole = ([endpoint]: readonly string[], given: CommandOptions): WithPlan<JoinRequest> => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -88,7 +84,7 @@ function addJoinOptions(command: Command): Command {
 }
 
 /** `join phase NAME... [ADDRESS:PORT]`: no phase has a colon in its name, and no address is without. */
-function phaseRequest(args: readonly string[], options: CommandOptions): JoinCommandRequest {
+function phaseRequest(args: readonly string[], options: CommandOptions): WithPlan<JoinRequest> {
   const last = args.at(-1);
   const endpoint = last?.includes(':') ? last : undefined;
   return joinRequest(options, { endpoint, onlyPhase: phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '' });
@@ -97,7 +93,7 @@ function phaseRequest(args: readonly string[], options: CommandOptions): JoinCom
 function joinRequest(
   options: CommandOptions,
   { endpoint, onlyPhase }: { readonly endpoint: string | undefined; readonly onlyPhase?: string },
-): JoinCommandRequest {
+): WithPlan<JoinRequest> {
   const caFile = flagText(options, 'caCert');
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
     throw usageError('--ca-cert and --discovery-file cannot be combined', 'A discovery file contains the CA: omit --ca-cert');
@@ -130,7 +126,7 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   return Number(nanoseconds / 1_000_000n);
 }
 
-async function runJoin(services: Services, request: JoinCommandRequest): Promise<ExitCode> {
+async function runJoin(services: Services, request: WithPlan<JoinRequest>): Promise<ExitCode> {
   const [{ openJoin }, { joinDone }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-join.ts'),
     import('./kubeadm-output.ts'),

@@ -1,14 +1,16 @@
 import { Argument, type Command, Option } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import type { CompareRequest } from '../fleet/use-cases/compare-configs.ts';
 import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ConfigDefaultsRequest, ConfigSchemaRequest } from './config-defaults.ts';
-import type { ConfigDiffRequest } from './config-diff.ts';
 import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addFleetNames, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { DocumentFormat } from './output/show-document.ts';
 import {
   connectionRequest,
   flagChoice,
@@ -127,7 +129,7 @@ function diffCommand(config: Command, on: On): void {
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(addFleetNames(diff.addOption(outputOption(['text', 'json', 'yaml'])))));
-  on(diff, diffRequest, async (...args) => (await import('./config-diff.ts')).runDiff(...args));
+  on(diff, diffRequest, runDiff);
   addSections(diff, {
     examples: `  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
   kubeletadm config diff cluster node/worker-1 --kubeconfig admin.conf
@@ -268,4 +270,25 @@ function fromNodeRequest(args: readonly string[], options: CommandOptions): Conf
     cluster: kubeconfigRequest(options),
     format: flagChoice(options, 'output', ['yaml', 'json']),
   };
+}
+
+interface ConfigDiffRequest extends CompareRequest {
+  readonly format: DocumentFormat;
+  /** Exit code 6 if they differ. */
+  readonly failsIfDifferent: boolean;
+}
+
+/** `config diff A B`: exit code 6 with `--exit-code` when the effective configurations differ. */
+async function runDiff(services: Services, request: ConfigDiffRequest): Promise<ExitCode> {
+  const [{ compareConfigs }, { diffDocument, renderDiff }, { renderDocument }] = await Promise.all([
+    import('../fleet/use-cases/compare-configs.ts'),
+    import('../kubelet/effective/render.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { format, failsIfDifferent } = request;
+  const { before, after, diff } = await compareConfigs(services, request, (warning) =>
+    services.output.stderr(`warning: ${formatProblem(warning)}\n`),
+  );
+  services.output.stdout(format === 'text' ? renderDiff(diff, before, after) : renderDocument(diffDocument(diff, before, after), format));
+  return failsIfDifferent && diff.differences.length > 0 ? 6 : 0;
 }

@@ -1,11 +1,15 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
 import type { ExplainNodeRequest } from '../fleet/use-cases/explain-node.ts';
 import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
+import type { Takeover } from '../kubeadm/workflows/node/explain-takeover.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import type { NodeExplainRequest } from './node-explain.ts';
 import { addClusterOptions, addFleetFileOption, addSshOptions, outputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { DocumentFormat } from './output/show-document.ts';
 import { connectionRequest, flagChoice, flagText, hostAddress, kubeconfigRequest } from './request-parts.ts';
 
 /** `node`: inspects one node. */
@@ -28,9 +32,7 @@ function nodeExplainCommand(node: Command, on: On): void {
     explain,
     'fleet file with the host: also show the layer that declares each field (default: fleet.yaml, if it has the host)',
   );
-  on(addSshOptions(addClusterOptions(explain)), explainRequest, async (...args) =>
-    (await import('./node-explain.ts')).runNodeExplain(...args),
-  );
+  on(addSshOptions(addClusterOptions(explain)), explainRequest, runNodeExplain);
   addSections(explain, {
     notes:
       'The host localhost is read directly, without SSH. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
@@ -69,3 +71,38 @@ const EXAMPLES = `  kubeletadm node explain root@10.0.0.11
   kubeletadm node explain -f fleet.yaml edge-017 maxPods
   kubeletadm node explain node/worker-1 -o json
   kubeletadm node explain root@10.0.0.11 --takeover`;
+
+interface NodeExplainRequest extends ExplainNodeRequest {
+  /** Show what a takeover of the host would change. */
+  readonly takeover: boolean;
+  readonly format: DocumentFormat | 'wide';
+}
+
+/** `node explain HOST|NODE [FIELD]`: each effective value, and the layer it is from. */
+async function runNodeExplain(services: Services, request: NodeExplainRequest): Promise<ExitCode> {
+  const [{ explainNode, explainNodeTakeover }, { renderNodeExplanation }, { renderDocument }] = await Promise.all([
+    import('../fleet/use-cases/explain-node.ts'),
+    import('../kubelet/effective/render.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { field, format, target, connection } = request;
+  if (request.takeover && 'address' in target) {
+    const takeover = await explainNodeTakeover(services, { address: target.address, file: request.file, connection });
+    services.output.stdout(format === 'json' || format === 'yaml' ? renderDocument(takeover, format) : takeoverText(takeover));
+    return 0;
+  }
+  const explanation = await explainNode(services, request);
+  const isDocument = format === 'json' || format === 'yaml';
+  services.output.stdout(
+    isDocument ? renderDocument(explanation, format) : renderNodeExplanation(explanation, format === 'wide' || field !== undefined),
+  );
+  return 0;
+}
+
+function takeoverText({ host, kubernetesVersion, program, items }: Takeover): string {
+  return joinLines([
+    `${host}: kubelet ${kubernetesVersion} at ${program}. Nothing was changed. A takeover with join would have these effects:`,
+    '',
+    ...renderTable([['WHAT', 'NOW IN', 'EFFECT'], ...items.map(({ what, source, effect }) => [what, source || '-', effect])]),
+  ]);
+}

@@ -10,7 +10,7 @@ import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
-import type { PlanRequest } from './output/show-plan.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import {
@@ -28,10 +28,6 @@ import {
 } from './request-parts.ts';
 import { addHostRolloutOptions, addRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
-
-interface ResetCommandRequest extends ResetRequest {
-  readonly plan: PlanRequest;
-}
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On, phases: PhaseLists): void {
@@ -72,7 +68,7 @@ function addResetOptions(command: Command): Command {
   );
 }
 
-function resetRequest(args: readonly string[], options: CommandOptions): ResetCommandRequest {
+function resetRequest(args: readonly string[], options: CommandOptions): WithPlan<ResetRequest> {
   const nodeName = flagNode(options, 'nodeName');
   if (options.deleteNode !== true && nodeName !== undefined)
     throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');
@@ -94,7 +90,7 @@ const EXAMPLES = `  # list the files and services that would be removed
   # after kubectl drain node2
   kubeletadm reset --host node2 --force --delete-node --kubeconfig admin.conf`;
 
-async function runReset(services: Services, request: ResetCommandRequest): Promise<ExitCode> {
+async function runReset(services: Services, request: WithPlan<ResetRequest>): Promise<ExitCode> {
   const [{ openReset }, { runOnHosts }] = await Promise.all([import('../fleet/use-cases/reset-hosts.ts'), import('./run-on-hosts.ts')]);
   const confirm = (hosts: readonly string[]): Promise<boolean | null> =>
     services.confirm(`Reset ${hosts.join(', ')}? All changes made by init or join are reverted. [y/N] `);

@@ -12,7 +12,7 @@ import type { Change } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { Services } from './output/services.ts';
-import { type PlanRequest, renderPlan } from './output/show-plan.ts';
+import { type PlanRequest, renderPlan, type WithPlan } from './output/show-plan.ts';
 import { watchRun } from './watch-run.ts';
 
 /**
@@ -23,7 +23,7 @@ import { watchRun } from './watch-run.ts';
  */
 export async function runOnHosts<Command extends HostsCommand>(
   services: Services,
-  request: HostsSettings & { readonly plan: PlanRequest },
+  request: WithPlan<HostsSettings>,
   {
     title,
     open,

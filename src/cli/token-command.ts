@@ -1,13 +1,17 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
 import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { JoinsAsControlPlane } from '../kubeadm/token/join-command.ts';
+import type { CreateTokensRequest, DeleteTokensRequest } from '../kubeadm/use-cases/cluster-tokens.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addInheritedOption, addPrinterFlags, addTableOptions, collectList, outputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import { flagList, flagText, kubeadmFlags, kubeconfigRequest, planRequest, tableRequest, verbosityOf } from './request-parts.ts';
-import type { TokenCreateRequest, TokenDeleteRequest, TokenListRequest } from './token.ts';
+import type { TableRequest } from './show-table.ts';
 
 /** `token create|delete|generate|list`. */
 export function defineToken(token: Command, on: On): void {
@@ -16,11 +20,7 @@ export function defineToken(token: Command, on: On): void {
   createCommand(token, on);
   listCommand(token, on);
   deleteCommand(token, on);
-  on(
-    token.command('generate').description('Generate and print a token without creating it in the cluster'),
-    () => null,
-    async (services) => (await import('./token.ts')).runTokenGenerate(services),
-  );
+  on(token.command('generate').description('Generate and print a token without creating it in the cluster'), () => null, runTokenGenerate);
 }
 
 function createCommand(token: Command, on: On): void {
@@ -39,7 +39,7 @@ function createCommand(token: Command, on: On): void {
     .option('--certificate-key <key>', 'with --print-join-command: key to decrypt the uploaded control plane certificates with')
     .option('--dry-run', 'print the plan; change nothing')
     .addOption(outputOption(['text', 'json', 'yaml'], 'with --dry-run: output format of the plan'));
-  on(create, createRequest, async (...args) => (await import('./token.ts')).runTokenCreate(...args));
+  on(create, createRequest, runTokenCreate);
   addSections(create, {
     examples: `  kubeletadm token create --print-join-command
   kubeletadm token create --ttl 2h --description 'for rack 7' --kubeconfig admin.conf
@@ -55,7 +55,7 @@ function listCommand(token: Command, on: On): void {
       cluster: kubeconfigRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },
     }),
-    async (...args) => (await import('./token.ts')).runTokenList(...args),
+    runTokenList,
   );
   addSections(list, { examples: '  kubeletadm token list\n  kubeletadm token list -o yaml --kubeconfig admin.conf' });
 }
@@ -72,7 +72,7 @@ function deleteCommand(token: Command, on: On): void {
       cluster: kubeconfigRequest(options),
       verbosity: verbosityOf(options),
     }),
-    async (...args) => (await import('./token.ts')).runTokenDelete(...args),
+    runTokenDelete,
   );
   addSections(remove, { examples: '  kubeletadm token delete abcdef 9vr73a.a8uxyaju799qwdjv' });
 }
@@ -84,7 +84,7 @@ const TOKEN_OPTIONS = ['description', 'groups', 'ttl', 'usages'] as const;
  * One token of the command line, or those of a file. As in kubeadm the two are exclusive: a flag could not
  * select a token of the file.
  */
-function createRequest([token]: readonly string[], options: CommandOptions): TokenCreateRequest {
+function createRequest([token]: readonly string[], options: CommandOptions): WithPlan<CreateTokensRequest> {
   const controlPlane = readCertificateKey(options);
   const config = flagText(options, 'config');
   const mixed = TOKEN_OPTIONS.filter((name) => flagText(options, name) !== undefined || flagList(options, name).length > 0);
@@ -125,4 +125,61 @@ function tokenIds(args: readonly string[]): readonly string[] {
     );
   });
   return [...new Set(ids)];
+}
+
+/** `token generate`: needs no cluster. */
+async function runTokenGenerate(services: Services): Promise<ExitCode> {
+  services.output.stdout(`${(await services.newToken()).reveal()}\n`);
+  return 0;
+}
+
+interface TokenListRequest {
+  readonly cluster: KubeconfigRequest;
+  readonly output: TableRequest & { readonly verbosity: number };
+}
+
+interface TokenDeleteRequest extends DeleteTokensRequest {
+  readonly verbosity: number;
+}
+
+/** `token list`. */
+async function runTokenList(services: Services, { cluster, output }: TokenListRequest): Promise<ExitCode> {
+  const [{ renderTokenList, renderTokenTable, tokenDocument }, { listClusterTokens }, { renderDocument }] = await Promise.all([
+    import('../kubeadm/token/token-list.ts'),
+    import('../kubeadm/use-cases/cluster-tokens.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { format, headers, verbosity } = output;
+  const { tokens, problems } = await listClusterTokens(services, cluster);
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  for (const message of problems) reporter.report({ level: 'warning', code: 'TOKEN_SECRET_INVALID', message });
+  // Each token is a document of its own, as in kubeadm.
+  if (typeof format === 'object') services.output.stdout(tokens.map((token) => renderDocument(tokenDocument(token), format)).join(''));
+  else if (format === 'name') services.output.stdout(tokens.map(({ id }) => `secret/bootstrap-token-${id}\n`).join(''));
+  else if (format === 'text' || format === 'wide') services.output.stdout(renderTokenTable(tokens, services.clock.now(), { headers }));
+  else services.output.document(renderTokenList(tokens, format));
+  return 0;
+}
+
+/**
+ * `token create [TOKEN]`: prints the token or, with `--print-join-command`, the join command with the token.
+ */
+async function runTokenCreate(services: Services, { plan, ...request }: WithPlan<CreateTokensRequest>): Promise<ExitCode> {
+  const [{ createClusterTokens }, { renderPlan }] = await Promise.all([
+    import('../kubeadm/use-cases/cluster-tokens.ts'),
+    import('./output/show-plan.ts'),
+  ]);
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const created = await createClusterTokens(services, request, reporter);
+  services.output.stdout('plan' in created ? renderPlan(created.plan, plan.format) : `${created.line.reveal()}\n`);
+  return 0;
+}
+
+/** `token delete ID|TOKEN...`. */
+async function runTokenDelete(services: Services, request: TokenDeleteRequest): Promise<ExitCode> {
+  const { deleteClusterTokens } = await import('../kubeadm/use-cases/cluster-tokens.ts');
+  const onDeleted = (id: string): void => services.output.stdout(`bootstrap token "${id}" deleted${request.dryRun ? ' (dry run)' : ''}\n`);
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  await deleteClusterTokens(services, request, { reporter, onDeleted });
+  return 0;
 }

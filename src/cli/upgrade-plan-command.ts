@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
+import type { ExitCode } from '../base/errors.ts';
+import type { PlanClusterUpgradeRequest } from '../fleet/use-cases/plan-cluster-upgrade.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addKubeconfigOptions, addPrinterFlags, addSshOptions, addTargetOption, collect, readOutputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { ReadFormat } from './output/show-document.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
-import type { UpgradeDiffRequest, UpgradePlanRequest } from './upgrade-plan.ts';
 
 /** The text of `--host` for commands that use one control plane. */
 export const CONTROL_PLANE_HOST_HELP = 'control plane, reached over SSH (default: the local host)';
@@ -26,12 +29,10 @@ export function defineUpgradePlan(upgrade: Command, on: On): void {
     )
     .option('--print-config', 'also print the current ClusterConfiguration')
     .addOption(readOutputOption());
-  addSections(
-    on(addUpgradeTarget(addPrinterFlags(plan), CONTROL_PLANE_HOST_HELP), planRequest, async (...args) =>
-      (await import('./upgrade-plan.ts')).runUpgradePlan(...args),
-    ),
-    { notes: PLAN_NOTES, examples: PLAN_EXAMPLES },
-  );
+  addSections(on(addUpgradeTarget(addPrinterFlags(plan), CONTROL_PLANE_HOST_HELP), planRequest, runUpgradePlan), {
+    notes: PLAN_NOTES,
+    examples: PLAN_EXAMPLES,
+  });
 }
 
 /** `upgrade diff`. */
@@ -43,9 +44,7 @@ export function defineDiff(upgrade: Command, on: On): void {
     .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
     .option('-c, --context-lines <number>', 'unchanged lines around each difference (default: 3)');
   addSections(
-    on(addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'), diffRequest, async (...args) =>
-      (await import('./upgrade-plan.ts')).runUpgradeDiff(...args),
-    ),
+    on(addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'), diffRequest, runUpgradeDiff),
     { notes: DIFF_NOTES, examples: DIFF_EXAMPLES },
   );
 }
@@ -89,3 +88,69 @@ const DIFF_NOTES =
 
 const DIFF_EXAMPLES = `  kubeletadm upgrade diff v1.36.3              # on a control plane
   kubeletadm upgrade diff v1.36.3 --host cp1 --host cp2 -c 0`;
+
+interface UpgradePlanRequest extends PlanClusterUpgradeRequest {
+  readonly output: { readonly format: ReadFormat; readonly verbosity: number };
+}
+
+const UP_TO_DATE = 'The cluster is up to date: no later version is available.\n';
+const UNKNOWN =
+  'kubeletadm cannot determine whether a later version is available: dl.k8s.io does not answer. Plan one version with: kubeletadm upgrade plan VERSION\n';
+
+/** `upgrade plan`. */
+async function runUpgradePlan(services: Services, request: UpgradePlanRequest): Promise<ExitCode> {
+  const [
+    { planClusterUpgrade },
+    { kubeadmPlanText },
+    { upgradePlanDocument, upgradePlanText },
+    { readsClusterConfig },
+    { renderKubeadmDocument },
+  ] = await Promise.all([
+    import('../fleet/use-cases/plan-cluster-upgrade.ts'),
+    import('../kubeadm/upgrade/kubeadm-plan-text.ts'),
+    import('../kubeadm/upgrade/upgrade-plan.ts'),
+    import('./kubeadm-output.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const { format, verbosity } = request.output;
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  const { plan, configuration } = await planClusterUpgrade(services, request, reporter);
+  if (format !== 'text') {
+    services.output.document(renderKubeadmDocument(upgradePlanDocument(plan), format));
+    return 0;
+  }
+  if (services.programName === 'kubeadm') {
+    const checks = `[preflight] Running pre-flight checks.\n${readsClusterConfig('upgrade/config')}[upgrade] Running cluster health checks\n`;
+    services.output.stdout(`${checks}${configuration === null ? '' : usedConfig(configuration)}${kubeadmPlanText(plan)}`);
+  } else {
+    const config = configuration === null ? '' : `${configuration.trimEnd()}\n\n`;
+    services.output.stdout(`${config}${upgradePlanText(plan)}`);
+  }
+  if (plan.upgrades.length === 0) services.output.stderr(plan.complete ? UP_TO_DATE : UNKNOWN);
+  return 0;
+}
+
+/** @see kubeadm 1.36 cmd/upgrade/common.go printConfiguration */
+function usedConfig(configuration: string): string {
+  return `[upgrade/config] Configuration used:\n${configuration.replace(/^(?=.)/gm, '\t')}`;
+}
+
+interface UpgradeDiffRequest extends PlanClusterUpgradeRequest {
+  readonly verbosity: number;
+}
+
+/**
+ * `upgrade diff`. kubeadm shows three unchanged lines only with the option: its default is that of a missing field.
+ * @see kubeadm 1.36 cmd/upgrade/diff.go
+ */
+async function runUpgradeDiff(services: Services, request: UpgradeDiffRequest): Promise<ExitCode> {
+  const [{ diffUpgrade }, { readsClusterConfig }] = await Promise.all([
+    import('../fleet/use-cases/plan-cluster-upgrade.ts'),
+    import('./kubeadm-output.ts'),
+  ]);
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  const isKubeadm = services.programName === 'kubeadm';
+  const diff = await diffUpgrade(services, { ...request, contextLines: isKubeadm ? 0 : 3 }, reporter);
+  services.output.stdout(`${isKubeadm ? readsClusterConfig('upgrade/diff') : ''}${diff}`);
+  return 0;
+}

@@ -18,6 +18,9 @@ export interface PlanRequest extends OutputRequest {
   readonly showOrigin: boolean;
 }
 
+/** A request of a command that plans, with its output options. */
+export type WithPlan<Request> = Request & { readonly plan: PlanRequest };
+
 /**
  * The plan as printed on stdout.
  * @param noops whether text lists the unchanged phases with the reason. Default: true

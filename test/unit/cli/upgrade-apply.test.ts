@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { upgradeResult } from '../../../src/cli/upgrade-apply.ts';
+import { upgradeResult } from '../../../src/cli/upgrade-command.ts';
 import { phaseSelection } from '../../../src/host/run-workflow.ts';
 import { isEssentialPhase, skippedUpgradePhases } from '../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 
