@@ -20,7 +20,6 @@ const CHECK_ADDRESS = 'Check the address and the port of the API server (default
 
 // ---- connecting to the server
 
-/** The server is unreachable, possibly only for now. */
 export function unreachable(
   endpoint: string,
   why: string,
@@ -29,7 +28,6 @@ export function unreachable(
   return problem(endpoint, 'UNREACHABLE', why, hint);
 }
 
-/** The proxy of the environment blocks the connection. */
 export function proxyProblem(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const hint =
     kind === 'login'
@@ -38,12 +36,10 @@ export function proxyProblem(endpoint: string, why: string, kind: ProxyRefusal['
   return problem(endpoint, 'PROXY', why, hint);
 }
 
-/** The server is not an API server. */
 export function notAnApiServer(endpoint: string, why: string, hint = CHECK_ADDRESS): Problem {
   return problem(endpoint, 'NOT_API_SERVER', why, hint);
 }
 
-/** No common TLS settings. */
 export function tlsFailed(endpoint: string, why: string): Problem {
   return problem(
     endpoint,
@@ -62,7 +58,6 @@ export function untrustedServer(endpoint: string, expectedCa: string, peer: Peer
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${expectedCa}`, hint);
 }
 
-/** The server certificate does not contain the address. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
   if (peer === null || peer.names.length === 0) {
     const hint = `Add ${host} to the certificate of the API server (apiServer.certSANs)`;
@@ -96,7 +91,6 @@ const CLOCKS_FINE = 'The clocks of both hosts are not the cause: the difference 
 
 const SET_CLOCKS = 'Synchronize the clocks of both hosts (timedatectl, chronyc)';
 
-/** The validity of the CA has not started. */
 export function caNotYetValid(endpoint: string, ca: CertificateContent, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(nameInOrder(ca.subject))}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
@@ -112,7 +106,6 @@ export function caExpired(endpoint: string, ca: CertificateContent, clock: Clock
   return problem(endpoint, 'CA_EXPIRED', message, 'Replace the CA of the cluster before nodes join');
 }
 
-/** The clocks differ, but no check has failed because of it yet. */
 export function clockSkew(endpoint: string, clock: ClockReading): Problem {
   return problem(
     endpoint,
@@ -124,14 +117,12 @@ export function clockSkew(endpoint: string, clock: ClockReading): Problem {
 
 // ---- reading cluster-info
 
-/** 401: the API server does not allow anonymous requests. */
 export function noAnonymousAccess(endpoint: string): Problem {
   const hint =
     'Pass --discovery-file with a kubeconfig that contains the CA, or --ca-cert. Discovery by token alone needs anonymous requests';
   return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server does not allow anonymous requests (401)', hint);
 }
 
-/** 403: anonymous requests are allowed, but not for cluster-info. */
 export function clusterInfoForbidden(endpoint: string, reported: string): Problem {
   const hint =
     'Run kubeletadm init phase bootstrap-token on a control plane, which creates the RoleBinding kubeadm:bootstrap-signer-clusterinfo. Or use --discovery-file';
@@ -143,13 +134,11 @@ export function clusterInfoForbidden(endpoint: string, reported: string): Proble
   );
 }
 
-/** 404: cluster-info does not exist. */
 export function noClusterInfo(endpoint: string): Problem {
   const hint = 'Create the ConfigMap on a control plane (kubeletadm init phase bootstrap-token), or use --discovery-file';
   return problem(endpoint, 'NO_CLUSTER_INFO', 'ConfigMap kube-public/cluster-info does not exist', hint);
 }
 
-/** An internal error of the API server. */
 export function serverFailure(endpoint: string, status: number, reported: string): Problem {
   const hint = 'See the log of the API server, or of the load balancer in front of it';
   return problem(endpoint, 'SERVER_ERROR', `the API server answered ${status}${reported === '' ? '' : `: ${reported}`}`, hint);
@@ -162,7 +151,6 @@ export function clusterInfoInvalid(endpoint: string, why: string): Problem {
 
 const UPLOAD_AGAIN = 'Recreate the ConfigMap on a control plane: kubeletadm init phase bootstrap-token';
 
-/** cluster-info contains several clusters, and none is selected. */
 export function severalClusters(endpoint: string, names: readonly string[]): Problem {
   const list = names.map((each) => JSON.stringify(each)).join(', ');
   return clusterInfoInvalid(
@@ -171,7 +159,6 @@ export function severalClusters(endpoint: string, names: readonly string[]): Pro
   );
 }
 
-/** The second response, over verified TLS, differs from the first one. */
 export function clusterInfoChanged(endpoint: string): Problem {
   const message = 'ConfigMap kube-public/cluster-info changed between two requests, or the first connection was intercepted';
   return problem(endpoint, 'CHANGED', message, 'Rerun the command. If the error occurs again, check the network between both hosts');
@@ -198,7 +185,6 @@ export function noSignature(
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 
-/** The signature of the token was removed. */
 export function signatureGone(endpoint: string, tokenId: string): Problem {
   return problem(
     endpoint,
@@ -208,13 +194,11 @@ export function signatureGone(endpoint: string, tokenId: string): Problem {
   );
 }
 
-/** The API server, verified by its pin, does not accept the token. */
 export function tokenUnknown(endpoint: string, tokenId: string): Problem {
   const message = `the API server does not know the token ${tokenId}: the token has expired, was deleted, or belongs to another cluster`;
   return problem(endpoint, 'TOKEN_UNKNOWN', message, NEW_TOKEN);
 }
 
-/** The signature does not match the token. */
 export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong' | 'outdated' | 'unclear'): Problem {
   const about = `the signature of ConfigMap kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
@@ -238,7 +222,6 @@ export function pinMismatch(
   return problem(endpoint, 'PIN_MISMATCH', message, hint);
 }
 
-/** The verified server rejects the token. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
     ? `the API server rejects the token ${tokenId}: the token has just expired, lacks the usage "authentication", or kube-apiserver runs without --enable-bootstrap-token-auth`
@@ -248,17 +231,14 @@ export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolea
 
 // ---- discovery by file or URL
 
-/** The document of a URL is not available. */
 export function documentUnavailable(url: string, why: string): Problem {
   return problem(url, 'URL', why, 'Check the URL given as --discovery-file: the response must be a kubeconfig');
 }
 
-/** A kubeconfig without verification of the server. */
 export function insecureKubeconfig(file: string, why: string): Problem {
   return problem(file, 'INSECURE', why, 'Set certificate-authority-data to the cluster CA and server to an https address');
 }
 
-/** Neither the kubeconfig nor cluster-info contains a CA for the kubelet. */
 export function noCa(file: string): Problem {
   return problem(
     file,
@@ -268,12 +248,10 @@ export function noCa(file: string): Problem {
   );
 }
 
-/** A PEM bundle without certificates. */
 export function noCertificates(file: string): Problem {
   return problem(file, 'NO_CA', 'the file contains no certificate, or a damaged one', 'Use /etc/kubernetes/pki/ca.crt of a control plane');
 }
 
-/** A downloaded kubeconfig that refers to files of the local host. */
 export function kubeconfigReadsLocalFiles(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
@@ -283,7 +261,6 @@ export function kubeconfigReadsLocalFiles(file: string, fields: readonly string[
   );
 }
 
-/** A downloaded kubeconfig that would run programs on the local host. */
 export function kubeconfigRunsProgram(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
@@ -293,7 +270,6 @@ export function kubeconfigRunsProgram(file: string, fields: readonly string[]): 
   );
 }
 
-/** No credentials for the kubelet. */
 export function noCredentials(file: string): Problem {
   return problem(
     file,
@@ -303,7 +279,6 @@ export function noCredentials(file: string): Problem {
   );
 }
 
-/** The verified API server rejects the credentials of the file. */
 export function credentialsRefused(file: string, why: string): Problem {
   return problem(
     file,
@@ -315,7 +290,6 @@ export function credentialsRefused(file: string, why: string): Problem {
 
 // ---- after discovery
 
-/** cluster-info names a server other than the one that responded, and that server is unreachable. */
 export function namedServerUnreachable(endpoint: string, server: string, why: string): Problem {
   const message = `ConfigMap kube-public/cluster-info names the API server ${server}, which does not answer: ${why}`;
   return problem(

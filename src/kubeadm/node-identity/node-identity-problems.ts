@@ -29,13 +29,11 @@ export function nodeNameConflict(host: string, { named, certified }: { readonly 
   return { host, code: 'NODE_NAME_CONFLICT', message, hint: 'Check that this is the right host, and correct the Node name' };
 }
 
-/** Without a machine-id, hosts of the same name are indistinguishable. */
 export function machineIdEmpty(host: string): Problem {
   const message = '/etc/machine-id is empty or does not exist: cannot compare the host with its Node';
   return { host, code: 'MACHINE_ID_EMPTY', message, hint: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };
 }
 
-/** The Node was registered without a machine-id. */
 export function machineIdMissing(host: string, nodeName: string): Problem {
   const message = `Node ${nodeName} reports no machine-id: cannot compare the host with the Node`;
   return {
@@ -82,7 +80,6 @@ export function nodeClaimedTwice(host: string, { nodeName, other }: { readonly n
   };
 }
 
-/** Two hosts of a run are clones, and only their machine-ids could distinguish them. */
 export function machineIdShared(host: string, other: string): Problem {
   return {
     host,

@@ -5,9 +5,7 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { PlacedFlag } from '../../kubelet/effective/running-config.ts';
-import type { KubeletPatch } from '../../kubelet/layers/patch-files.ts';
-import type { FieldSetting } from '../../kubelet/layers/setting.ts';
-import type { NodeRegistration } from '../config/model.ts';
+import { taint } from '../config/schema-parts.ts';
 
 /**
  * Stores the settings declared for a node on its host. kubeadm does not know the file; `reset` of both
@@ -15,73 +13,56 @@ import type { NodeRegistration } from '../config/model.ts';
  */
 export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
 
-/** A KubeletConfiguration for one node only, and the name of its source file. */
-interface SavedOverlay {
-  readonly source: string;
-  readonly content: JsonObject;
-  /** Its owner, which names its drop-in file: `baseline`, `group edge`. */
-  readonly layer?: string | undefined;
-}
-
-/**
- * The settings declared for one node by `init`, `join` or `upgrade node`: enough to render its files again.
- * No secrets.
- */
-export interface NodeSettings {
-  readonly nodeRegistration: Pick<NodeRegistration, 'name' | 'criSocket' | 'taints' | 'kubeletExtraArgs'> & {
-    /** Flags of the host's own unit, kept when kubeadm's unit replaced it. Absent: none. */
-    readonly keptFlags?: readonly Arg[];
-  };
-  readonly overlays: readonly SavedOverlay[];
-  /** Per-host flags such as `--resolv-conf`. */
-  readonly declared: readonly FieldSetting[];
-  /** `--set` values as given. */
-  readonly settings: readonly string[];
-  readonly patches: readonly KubeletPatch[];
-  /** The layers are drop-in files of `--config-dir`. Absent: they are merged into config.yaml. */
-  readonly configDir?: boolean | undefined;
-}
-
-/** No settings were declared or stored. */
-export const NO_SETTINGS: NodeSettings = { nodeRegistration: {}, overlays: [], declared: [], settings: [], patches: [] };
-
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
 const KIND = 'NodeSettings';
 
 const json = z.json() as unknown as z.ZodType<Json>;
 const optional = z.exactOptional;
-const ARGS = z.array(z.strictObject({ name: z.string(), value: z.string() }));
+const texts = z.array(z.string()).readonly();
+const ARGS = z.array(z.strictObject({ name: z.string(), value: z.string() }).readonly()).readonly();
 const SCHEMA = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal(KIND),
-  nodeRegistration: z.strictObject({
-    name: optional(z.string()),
-    criSocket: optional(z.string()),
-    taints: optional(
-      z.array(
-        z.strictObject({
-          key: z.string(),
-          value: optional(z.string()),
-          effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
-          timeAdded: optional(z.string()),
-        }),
-      ),
-    ),
-    kubeletExtraArgs: optional(ARGS),
-    keptFlags: optional(ARGS),
-  }),
-  overlays: z.array(
-    z.strictObject({
-      source: z.string(),
-      content: z.record(z.string(), json) as unknown as z.ZodType<JsonObject>,
-      layer: optional(z.string()),
-    }),
-  ),
-  configDir: optional(z.boolean()),
-  declared: z.array(z.strictObject({ path: z.array(z.string()), value: json, source: z.string() })),
-  settings: z.array(z.string()),
-  patches: z.array(z.strictObject({ source: z.string(), type: z.enum(['json', 'merge', 'strategic']), patch: json })),
+  nodeRegistration: z
+    .strictObject({
+      name: optional(z.string()),
+      criSocket: optional(z.string()),
+      taints: optional(z.array(taint).readonly()),
+      kubeletExtraArgs: optional(ARGS),
+      /** Flags of the host's own unit, kept when kubeadm's unit replaced it. Absent: none. */
+      keptFlags: optional(ARGS),
+    })
+    .readonly(),
+  overlays: z
+    .array(
+      z
+        .strictObject({
+          /** Name of its file. */
+          source: z.string(),
+          content: z.record(z.string(), json) as unknown as z.ZodType<JsonObject>,
+          /** Its owner, which names its drop-in file: `baseline`, `group edge`. */
+          layer: z.string().optional(),
+        })
+        .readonly(),
+    )
+    .readonly(),
+  /** The layers are drop-in files of `--config-dir`. Absent: they are merged into config.yaml. */
+  configDir: z.boolean().optional(),
+  /** Per-host flags such as `--resolv-conf`. */
+  declared: z.array(z.strictObject({ path: texts, value: json, source: z.string() }).readonly()).readonly(),
+  /** `--set` values as given. */
+  settings: texts,
+  patches: z.array(z.strictObject({ source: z.string(), type: z.enum(['json', 'merge', 'strategic']), patch: json }).readonly()).readonly(),
 });
+
+/**
+ * The settings declared for one node by `init`, `join` or `upgrade node`: enough to render its files again.
+ * No secrets.
+ */
+export type NodeSettings = Readonly<Omit<z.output<typeof SCHEMA>, 'apiVersion' | 'kind'>>;
+
+/** No settings were declared or stored. */
+export const NO_SETTINGS: NodeSettings = { nodeRegistration: {}, overlays: [], declared: [], settings: [], patches: [] };
 
 /** Encodes node settings. Equal settings give identical bytes. */
 export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches, configDir }: NodeSettings): string {

@@ -4,13 +4,11 @@ import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 const REMOVE_BOTH = (crt: string, key: string): string =>
   `Remove ${crt} and ${key}, then rerun the command: both files are generated again`;
 
-/** A file with unexpected content. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
   const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
   return { code: 'PKI_UNREADABLE', message: `${path} contains no ${what}${kinds}`, hint: 'Replace the file with a valid one' };
 }
 
-/** A certificate without CA:TRUE where a CA certificate is required. */
 export function pkiNotCa(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
@@ -19,16 +17,11 @@ export function pkiNotCa(path: string, subject: string): Problem {
   };
 }
 
-/**
- * An expired certificate.
- * @param path the expired object, e.g. its path
- * @param hint a sentence
- */
+/** @param path the expired object, e.g. its path */
 export function pkiExpired(path: string, notAfter: Date, hint: string): Problem {
   return { code: 'PKI_EXPIRED', message: `${path} expired on ${formatRfc3339(notAfter)}`, hint };
 }
 
-/** A certificate whose validity has not started yet. */
 export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Problem {
   return {
     code: 'PKI_NOT_YET_VALID',
@@ -37,7 +30,7 @@ export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Proble
   };
 }
 
-/** A host without control plane certificates. @param crt expected path of the API server certificate */
+/** @param crt expected path of the API server certificate */
 export function pkiNoControlPlane(crt: string): Problem {
   return {
     code: 'PKI_NO_CONTROL_PLANE',
@@ -46,12 +39,10 @@ export function pkiNoControlPlane(crt: string): Problem {
   };
 }
 
-/** A private key that does not match the certificate or public key. */
 export function pkiKeyMismatch(crt: string, key: string, hint = REMOVE_BOTH(crt, key)): Problem {
   return { code: 'PKI_KEY_MISMATCH', message: `${key} does not match ${crt}`, hint };
 }
 
-/** A certificate or public key without its private key. */
 export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
@@ -60,7 +51,6 @@ export function pkiKeyMissing(crt: string, key: string): Problem {
   };
 }
 
-/** A certificate signed by another CA. */
 export function pkiForeign(crt: string, key: string, issuer: string, ca: string): Problem {
   return {
     code: 'PKI_FOREIGN',
@@ -69,14 +59,12 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
   };
 }
 
-/** A certificate with usages that kubeletadm does not generate. */
 export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
   const what = usages.length === 0 ? 'has no extended key usage' : `has the extended key usages ${usages.join(', ')}`;
   const message = `${crt} ${what}: kubeletadm cannot generate such a certificate`;
   return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew the certificate with the CA or tool that issued it' };
 }
 
-/** A certificate that lacks required SANs. */
 export function pkiNamesMissing(crt: string, key: string, names: readonly string[]): Problem {
   return {
     code: 'PKI_NAMES_MISSING',
@@ -85,7 +73,6 @@ export function pkiNamesMissing(crt: string, key: string, names: readonly string
   };
 }
 
-/** With an external CA key, all certificates that it would sign must exist. */
 export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
@@ -94,7 +81,6 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   };
 }
 
-/** Files signed by a CA exist, but the CA does not. */
 export function pkiCaLost(ca: string, orphans: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_LOST',
@@ -103,7 +89,6 @@ export function pkiCaLost(ca: string, orphans: readonly string[]): Problem {
   };
 }
 
-/** A CA that issued none of the existing files. */
 export function pkiCaReplaced(ca: string, foreign: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_REPLACED',
@@ -112,7 +97,6 @@ export function pkiCaReplaced(ca: string, foreign: readonly string[]): Problem {
   };
 }
 
-/** A certificate or kubeconfig to be generated, whose CA neither exists nor is generated. */
 export function pkiCaMissing(path: string, ca: string, phase: string): Problem {
   return {
     code: 'PKI_AUTHORITY_MISSING',
@@ -121,7 +105,6 @@ export function pkiCaMissing(path: string, ca: string, phase: string): Problem {
   };
 }
 
-/** Files that all control planes share are not available on a joining control plane. */
 export function pkiSharedMissing(paths: readonly string[]): Problem {
   return {
     code: 'PKI_SHARED_MISSING',
@@ -130,7 +113,6 @@ export function pkiSharedMissing(paths: readonly string[]): Problem {
   };
 }
 
-/** A file that all control planes share differs on this host. */
 export function pkiSharedDiffers(path: string): Problem {
   return {
     code: 'PKI_SHARED_DIFFERS',
@@ -139,16 +121,12 @@ export function pkiSharedDiffers(path: string): Problem {
   };
 }
 
-/** Certificates whose CA key is external cannot be uploaded. */
 export function pkiUploadExternal(): Problem {
   const message = 'cannot upload the certificates: the keys of their CAs are not on the host (external CAs)';
   return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Omit --upload-certs and copy the certificates to the other control planes' };
 }
 
-/**
- * Not all certificates were uploaded.
- * @param why a clause
- */
+/** @param why a clause */
 export function pkiNotUploaded(why: string): Problem {
   return {
     code: 'PKI_NOT_UPLOADED',
@@ -157,7 +135,6 @@ export function pkiNotUploaded(why: string): Problem {
   };
 }
 
-/** The uploaded certificates were encrypted with another key. */
 export function pkiWrongCertificateKey(entry: string): Problem {
   return {
     code: 'PKI_WRONG_CERTIFICATE_KEY',
@@ -166,10 +143,7 @@ export function pkiWrongCertificateKey(entry: string): Problem {
   };
 }
 
-/**
- * An existing kubeconfig that cannot be used.
- * @param why a clause
- */
+/** @param why a clause */
 export function pkiKubeconfigUnusable(path: string, why: string): Problem {
   return {
     code: 'PKI_KUBECONFIG_UNUSABLE',

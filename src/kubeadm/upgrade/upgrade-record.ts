@@ -2,48 +2,58 @@ import * as z from 'zod';
 import { parseJsonObject } from '../../base/json.ts';
 import { digestOf } from '../../codec/json-text.ts';
 import { KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
+import type { Decoded } from '../config/schema-parts.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 
-/** Directories with the state of a control plane host before an upgrade. */
-export interface UpgradeBackup {
-  /** Copies of the static Pod manifests that the upgrade replaces. */
-  readonly manifests: string;
-  /** Parent directory of the copy of the etcd data. */
-  readonly etcd: string;
-}
-
-/** A component that an upgrade replaces. Digests are those of `manifestDigest`. */
-export interface ComponentUpgrade {
+const backup = z.string().regex(/^\/etc\/kubernetes\/tmp\/kubeadm-backup-(?:manifests|etcd)-[0-9-]{1,30}$/);
+const component = z.object({
   /** The kubelet's hash of the Pod before the upgrade; null: not known. */
-  readonly hashBefore: string | null;
+  hashBefore: z.string().nullable().catch(null),
   /** Digest of the manifest before the upgrade, which is copied. */
-  readonly before: string;
+  before: z.string(),
   /** Digests of the manifests that the upgrade writes. Several: it was continued with another version. */
-  readonly written: readonly string[];
+  written: z.array(z.string()),
   /** The new Pod ran. A verified component is never rolled back. */
-  readonly isVerified: boolean;
+  isVerified: z.boolean().catch(false),
   /** The manifest of before was restored after the new Pod did not run. */
-  readonly isRolledBack: boolean;
+  isRolledBack: z.boolean().catch(false),
   /** The component has answered on its health endpoint after this rollback, so it can read its data. */
-  readonly hasAnswered: boolean;
-}
-
-/** An upgrade of a control plane host that has started and is not complete. */
-export interface UpgradeRecord {
+  hasAnswered: z.boolean().catch(false),
+});
+const SCHEMA = z.object({
   /** The version that is being installed: `v1.36.2`. */
-  readonly version: string;
-  readonly backup: UpgradeBackup;
-  readonly nodeName: string;
-  readonly criSocket: string;
+  version: z.string(),
+  /** Copies of the static Pod manifests that the upgrade replaces, and the parent directory of the copy of the etcd data. */
+  backup: z.object({ manifests: backup, etcd: backup }),
+  nodeName: z.string(),
+  criSocket: z.string(),
   /**
    * The etcd data directory that was copied, and the number of members that the etcd cluster reported before its local
    * member was replaced (0: not known); null: no copy.
    */
-  readonly etcd: { readonly dataDir: string; readonly members: number } | null;
+  etcd: z
+    .object({ dataDir: z.string().startsWith('/'), members: z.number() })
+    .nullable()
+    .catch(null),
   /** Part of the names of directories while etcd data is replaced by the copy; null: it is not being replaced. */
-  readonly restoring: string | null;
+  restoring: z
+    .string()
+    .regex(/^[0-9-]{1,30}$/)
+    .nullable()
+    .catch(null),
+  components: z.record(z.string(), z.unknown()),
+});
+
+/** A component that an upgrade replaces. Digests are those of `manifestDigest`. */
+export type ComponentUpgrade = Decoded<z.output<typeof component>>;
+
+/** An upgrade of a control plane host that has started and is not complete. */
+export type UpgradeRecord = Omit<Decoded<z.output<typeof SCHEMA>>, 'components'> & {
   readonly components: ReadonlyMap<StaticPodName, ComponentUpgrade>;
-}
+};
+
+/** Directories with the state of a control plane host before an upgrade. */
+export type UpgradeBackup = UpgradeRecord['backup'];
 
 /**
  * Exists while the static Pods of a host are replaced. A run that finds it continues an interrupted upgrade: the
@@ -100,11 +110,9 @@ export function manifestDigest(text: string): string {
  * - `before`: the upgrade has not replaced it, or has restored it;
  * - `removed`: while the etcd data was replaced;
  * - `other`: verified, changed by someone else, or not part of the upgrade. It is not rolled back.
+ * @param text the manifest on the host; null: it does not exist
  */
-type RecordedManifest = 'written' | 'before' | 'removed' | 'other';
-
-/** @param text the manifest on the host; null: it does not exist */
-export function recordedManifest(record: UpgradeRecord | null, name: StaticPodName, text: string | null): RecordedManifest {
+export function recordedManifest(record: UpgradeRecord | null, name: StaticPodName, text: string | null) {
   const entry = record?.components.get(name);
   if (record === null || entry === undefined || entry.isVerified) return 'other';
   if (text === null) return name === 'etcd' && record.restoring !== null ? 'removed' : 'other';
@@ -127,32 +135,6 @@ export function encodeUpgradeRecord({ components, ...record }: UpgradeRecord): s
   const ordered = UPGRADE_ORDER.flatMap((name) => (components.has(name) ? [[name, components.get(name)] as const] : []));
   return `${JSON.stringify({ ...record, components: Object.fromEntries(ordered) }, null, 2)}\n`;
 }
-
-const backup = z.string().regex(/^\/etc\/kubernetes\/tmp\/kubeadm-backup-(?:manifests|etcd)-[0-9-]{1,30}$/);
-const component = z.object({
-  hashBefore: z.string().nullable().catch(null),
-  before: z.string(),
-  written: z.array(z.string()),
-  isVerified: z.boolean().catch(false),
-  isRolledBack: z.boolean().catch(false),
-  hasAnswered: z.boolean().catch(false),
-});
-const SCHEMA = z.object({
-  version: z.string(),
-  backup: z.object({ manifests: backup, etcd: backup }),
-  nodeName: z.string(),
-  criSocket: z.string(),
-  etcd: z
-    .object({ dataDir: z.string().startsWith('/'), members: z.number() })
-    .nullable()
-    .catch(null),
-  restoring: z
-    .string()
-    .regex(/^[0-9-]{1,30}$/)
-    .nullable()
-    .catch(null),
-  components: z.record(z.string(), z.unknown()),
-});
 
 /** The record in a file; null for another content, which is then replaced. Only directories of kubeadm's backups are used. */
 export function decodeUpgradeRecord(text: string): UpgradeRecord | null {
