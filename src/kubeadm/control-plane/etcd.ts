@@ -4,12 +4,10 @@ import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { parseGoUrlScheme } from '../../kubelet/validate/go-url.ts';
 import { argValue } from '../config/model.ts';
 import { joinHostPort } from '../config/rules.ts';
-import { componentCommand } from './component-command.ts';
 import { directoryMount } from './host-mounts.ts';
 import { etcdImage } from './images.ts';
 import type { ControlPlaneNode, EtcdMember } from './model.ts';
-import { livenessProbe, type ProbeTarget, readinessProbe, startupProbe } from './probes.ts';
-import { staticPod } from './static-pod.ts';
+import { type ProbeTarget, staticPod } from './static-pod.ts';
 
 const ETCD_CLIENT_PORT = 2379;
 const ETCD_PEER_PORT = 2380;
@@ -38,35 +36,31 @@ export function localhostOf({ localAPIEndpoint }: Pick<ControlPlaneNode, 'localA
  * @see kubeadm 1.36 phases/etcd/local.go
  */
 export function etcdPod(node: ControlPlaneNode): JsonObject {
-  const { cluster, localAPIEndpoint, timeouts } = node;
-  const local = cluster.etcd.local ?? {};
-  const { host, port, scheme } = metricsEndpoint(node);
-  const target: ProbeTarget = { host, scheme };
-  return staticPod({
-    name: 'etcd',
+  const { cluster, localAPIEndpoint } = node;
+  const { extraArgs, extraEnvs = [] } = cluster.etcd.local ?? {};
+  return staticPod('etcd', node, {
     image: etcdImage(cluster),
-    command: etcdCommand(node),
+    ownArgs: etcdArguments(node),
+    extraArgs,
     mounts: [directoryMount('etcd-data', dataDirOf(node), false), directoryMount('etcd-certs', `${cluster.certificatesDir}/etcd`, false)],
-    env: local.extraEnvs ?? [],
-    port,
-    probes: {
-      livenessProbe: livenessProbe(target, '/livez'),
-      readinessProbe: readinessProbe(target, '/readyz'),
-      startupProbe: startupProbe(target, '/readyz', timeouts.controlPlaneComponentHealthCheck),
-    },
+    env: extraEnvs,
+    target: metricsEndpoint(node),
+    liveness: '/livez',
+    readiness: '/readyz',
+    startup: '/readyz',
     requests: { cpu: '100m', memory: '100Mi' },
     annotations: { 'kubeadm.kubernetes.io/etcd.advertise-client-urls': etcdClientUrl(localAPIEndpoint.advertiseAddress) },
   });
 }
 
-function etcdCommand(node: ControlPlaneNode): readonly string[] {
+function etcdArguments(node: ControlPlaneNode): Readonly<Record<string, string>> {
   const { cluster, nodeName, etcdMembers } = node;
   const { advertiseAddress } = node.localAPIEndpoint;
   const localhost = localhostOf(node);
   const certificate = (file: string): string => cleanPath(`${cluster.certificatesDir}/etcd/${file}`);
   const [clientUrl, peerUrl] = [etcdClientUrl(advertiseAddress), etcdPeerUrl(advertiseAddress)];
   const members: readonly EtcdMember[] = etcdMembers ?? [{ name: nodeName, peerURL: peerUrl }];
-  const own = {
+  return {
     name: nodeName,
     'listen-client-urls': `${etcdClientUrl(localhost)},${clientUrl}`,
     'advertise-client-urls': clientUrl,
@@ -88,7 +82,6 @@ function etcdCommand(node: ControlPlaneNode): readonly string[] {
     'initial-cluster': members.map(({ name, peerURL }) => `${name}=${peerURL}`).join(','),
     ...(etcdMembers === null ? {} : { 'initial-cluster-state': 'existing' }),
   };
-  return componentCommand('etcd', own, cluster.etcd.local?.extraArgs);
 }
 
 function dataDirOf({ cluster }: ControlPlaneNode): string {
@@ -96,7 +89,7 @@ function dataDirOf({ cluster }: ControlPlaneNode): string {
 }
 
 /** Probe endpoint of etcd: the first of `listen-metrics-urls` if the user set them. */
-function metricsEndpoint(node: ControlPlaneNode): ProbeTarget & { readonly port: number } {
+function metricsEndpoint(node: ControlPlaneNode): ProbeTarget {
   const usual = { host: localhostOf(node), port: METRICS_PORT, scheme: 'HTTP' } as const;
   const [url] = (argValue(node.cluster.etcd.local?.extraArgs, 'listen-metrics-urls') ?? '').split(',');
   const scheme = parseGoUrlScheme(url ?? '');

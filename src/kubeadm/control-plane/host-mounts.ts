@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../base/json.ts';
 import { cleanPath } from '../../base/text/clean-path.ts';
 import type { ExternalEtcd, HostPathMount } from '../config/model.ts';
 import type { ControlPlaneNode } from './model.ts';
@@ -52,25 +51,11 @@ export function externalEtcdMounts({ caFile, certFile, keyFile }: ExternalEtcd, 
 
 /** The mounts of the user; one with the same name replaces a default mount. */
 export function extraMounts(volumes: readonly HostPathMount[] = []): readonly Mount[] {
-  return volumes.map(({ name, hostPath, mountPath, readOnly = false, pathType = '' }) => ({
-    name,
-    hostPath,
-    mountPath,
-    readOnly,
-    pathType,
-  }));
+  return volumes.map((volume) => ({ readOnly: false, pathType: '', ...volume }));
 }
 
 /** The last mount of each name, sorted by name. */
 export function uniqueMounts(mounts: readonly Mount[]): readonly Mount[] {
   const byName = new Map(mounts.map((mount) => [mount.name, mount]));
   return [...byName.keys()].sort().map((name) => byName.get(name) as Mount);
-}
-
-export function volumeOf({ name, hostPath, pathType }: Mount): JsonObject {
-  return { name, hostPath: { path: hostPath, type: pathType } };
-}
-
-export function volumeMountOf({ name, mountPath, readOnly }: Mount): JsonObject {
-  return { name, mountPath, readOnly };
 }

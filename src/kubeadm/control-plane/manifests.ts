@@ -3,9 +3,7 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { patchedObject } from '../patches/patched-object.ts';
 import { etcdPod } from './etcd.ts';
-import { kubeApiserverPod } from './kube-apiserver.ts';
-import { kubeControllerManagerPod } from './kube-controller-manager.ts';
-import { kubeSchedulerPod } from './kube-scheduler.ts';
+import { kubeApiserverPod, kubeControllerManagerPod, kubeSchedulerPod } from './kubernetes-pods.ts';
 import { type ControlPlaneNode, hasLocalEtcd } from './model.ts';
 import { manifestPath, type StaticPodName } from './paths.ts';
 
