@@ -8,11 +8,9 @@ import type { CertificateParameters, CertificateSpec } from '../../x509/certific
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 
-type KubeconfigName = 'admin' | 'super-admin' | 'kubelet' | 'controller-manager' | 'scheduler';
-
 /** A kubeconfig with a client certificate. `name` is that of its phase below `kubeconfig/`. */
 export interface KubeconfigDefinition {
-  readonly name: KubeconfigName;
+  readonly name: 'admin' | 'super-admin' | 'kubelet' | 'controller-manager' | 'scheduler';
   readonly longName: string;
   /** File name below the Kubernetes directory. */
   readonly file: string;

@@ -1,6 +1,6 @@
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
-import { CERTIFICATES, type CertificateDefinition, certificatesOf, pkiPath } from './certificate-list.ts';
+import { CERTIFICATES, certificatesOf, pkiPath } from './certificate-list.ts';
 import { KUBECONFIGS } from './kubeconfig-list.ts';
 import type { HostFileReader } from './validate-kubeconfig.ts';
 import { clientCertificateOf } from './validate-kubeconfig.ts';
@@ -18,7 +18,6 @@ interface Renewable {
   readonly key: string | null;
 }
 
-/** Directories of the certificates of a control plane. */
 interface PkiDirectories {
   readonly cluster: Pick<ClusterConfiguration, 'etcd'> & { readonly certificatesDir: string };
   readonly kubernetesDir: string;
@@ -40,32 +39,15 @@ export const RENEWABLE_NAMES: readonly string[] = [
 function renewables({ cluster, kubernetesDir }: PkiDirectories): readonly Renewable[] {
   const definitions = certificatesOf(cluster);
   const { certificatesDir } = cluster;
-  const baseOf = (name: string): string =>
-    pkiPathBase(
-      certificatesDir,
-      definitions.find((each) => each.name === name),
-    );
-  const certificates = definitions.flatMap(({ name, longName, baseName, ca }): readonly Renewable[] =>
-    ca === null
-      ? []
-      : [
-          {
-            ...{ name, longName, ca, caBase: baseOf(ca) },
-            ...{ crt: pkiPath(certificatesDir, baseName, 'crt'), key: pkiPath(certificatesDir, baseName, 'key') },
-          },
-        ],
+  const baseOf = (name: string): string => `${certificatesDir}/${definitions.find((each) => each.name === name)?.baseName}`;
+  const certificates = definitions.flatMap(({ name, longName, ca }): readonly Renewable[] =>
+    ca === null ? [] : [{ name, longName, ca, caBase: baseOf(ca), crt: `${baseOf(name)}.crt`, key: `${baseOf(name)}.key` }],
   );
-  const kubeconfigs = RENEWABLE_KUBECONFIGS.map(
-    ({ file, longName }): Renewable => ({
-      ...{ name: file, longName: `certificate embedded in the ${longName}`, ca: 'ca', caBase: baseOf('ca') },
-      ...{ crt: `${kubernetesDir}/${file}`, key: null },
-    }),
-  );
+  const kubeconfigs = RENEWABLE_KUBECONFIGS.map(({ file, longName }): Renewable => {
+    const place = { crt: `${kubernetesDir}/${file}`, key: null };
+    return { name: file, longName: `certificate embedded in the ${longName}`, ca: 'ca', caBase: baseOf('ca'), ...place };
+  });
   return [...certificates, ...kubeconfigs].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function pkiPathBase(certificatesDir: string, definition: CertificateDefinition | undefined): string {
-  return `${certificatesDir}/${definition?.baseName}`;
 }
 
 /** An existing certificate. */

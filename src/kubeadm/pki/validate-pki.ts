@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Problem } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { chainsTo, missingNames } from '../../x509/certificate-checks.ts';
@@ -50,17 +51,15 @@ export interface DesiredPki {
   readonly now: Date;
 }
 
-/**
- * keep: exists and is valid · make: generate with its key · certify: generate for the existing key · leave:
- * does not exist and is not generated.
- */
-type PkiAction = 'keep' | 'make' | 'certify' | 'leave';
-
 export interface ValidatedCertificate {
   readonly definition: CertificateDefinition;
   readonly crt: string;
   readonly key: string;
-  readonly action: PkiAction;
+  /**
+   * keep: exists and is valid · make: generate with its key · certify: generate for the existing key · leave:
+   * does not exist and is not generated.
+   */
+  readonly action: 'keep' | 'make' | 'certify' | 'leave';
   /** The existing certificate, followed by the intermediates to its CA. */
   readonly chain: readonly CertificateContent[];
 }
@@ -110,11 +109,10 @@ export function validatePki(desired: DesiredPki, found: HostFileReader): Validat
 }
 
 function lostCas({ orphans }: Notes): readonly Problem[] {
-  const cas = [...new Set(orphans.map(({ ca }) => ca))];
-  return cas.map((lost) =>
+  return [...groupBy(orphans, ({ ca }) => ca)].map(([ca, files]) =>
     pkiCaLost(
-      lost,
-      orphans.filter(({ ca }) => ca === lost).map(({ path }) => path),
+      ca,
+      files.map(({ path }) => path),
     ),
   );
 }
@@ -124,15 +122,14 @@ function lostCas({ orphans }: Notes): readonly Problem[] {
  * wrong file.
  */
 function withReplacedCas({ problems, foreign, belongs }: Notes): readonly Problem[] {
-  const cas = [...new Set(foreign.map(({ ca }) => ca))].filter((ca) => !belongs.has(ca));
-  const replaced = cas.map((ca) => foreign.filter((each) => each.ca === ca)).filter(({ length }) => length > 1);
-  const theirs = new Set(replaced.flat().map(({ problem }) => problem));
+  const replaced = [...groupBy(foreign, ({ ca }) => ca)].filter(([ca, files]) => !belongs.has(ca) && files.length > 1);
+  const theirs = new Set(replaced.flatMap(([, files]) => files.map(({ problem }) => problem)));
   const causes = new Map(
-    replaced.map((all) => [
-      all[0]?.problem,
+    replaced.map(([ca, files]) => [
+      files[0]?.problem,
       pkiCaReplaced(
-        all[0]?.ca ?? '',
-        all.map(({ path }) => path),
+        ca,
+        files.map(({ path }) => path),
       ),
     ]),
   );
@@ -202,7 +199,7 @@ function validateOne(one: OneCertificate): ValidatedCertificate {
   if (crtText !== null) {
     const chain = readCertificateChain(crtText);
     if (chain === null) one.notes.problems.push(pkiUnreadable(crt, 'certificate'));
-    else validateExisting(one, { crt, key, chain, keyText });
+    else validateExisting(one, chain, { crt, key, keyText });
     return { ...base, action: 'keep', chain: chain ?? [] };
   }
   const isShared = desired.joins === true && definition.ca === null;
@@ -213,38 +210,36 @@ function validateOne(one: OneCertificate): ValidatedCertificate {
   return { ...base, action: keyText === null ? 'make' : 'certify', chain: [] };
 }
 
-interface Existing {
-  readonly crt: string;
-  readonly key: string;
-  readonly chain: readonly [CertificateContent, ...CertificateContent[]];
-  readonly keyText: string | null;
-}
-
-function validateExisting(one: OneCertificate, existing: Existing): void {
-  const { definition, by, desired, notes } = one;
-  const { crt, key, chain, keyText } = existing;
-  const [certificate, ...between] = chain;
+function validateExisting(
+  { definition, by, desired, notes }: OneCertificate,
+  [certificate, ...between]: readonly [CertificateContent, ...CertificateContent[]],
+  { crt, key, keyText }: { readonly crt: string; readonly key: string; readonly keyText: string | null },
+): void {
+  const { problems } = notes;
   const isCa = definition.ca === null;
-  if (isCa && !certificate.isCa) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
+  if (isCa && !certificate.isCa) problems.push(pkiNotCa(crt, formatName(certificate.subject)));
   const renew = isCa
     ? 'Replace the CA, then generate all certificates of this CA again'
     : `Renew the certificate with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key} and rerun the command: both files are generated again`;
-  if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
-  if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
-  if (keyText !== null) validateKey({ crt, key, certificate, keyText, isCa }, notes);
-  else if (!isCa) notes.problems.push(pkiKeyMissing(crt, key));
+  if (desired.now > certificate.notAfter) problems.push(pkiExpired(crt, certificate.notAfter, renew));
+  if (desired.now < certificate.notBefore) problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
+  const privateKey = keyText === null ? null : readPrivateKey(keyText);
+  if (keyText === null && !isCa) problems.push(pkiKeyMissing(crt, key));
+  if (keyText !== null && privateKey === null) problems.push(pkiUnreadable(key, 'private key'));
+  if (privateKey !== null && !certificate.x509.checkPrivateKey(privateKey))
+    problems.push(pkiKeyMismatch(crt, key, isCa ? 'Replace the key with that of this CA' : undefined));
   if (by === null) return;
   const [ca] = by.chain;
   // A CA that is still to be generated did not sign existing files.
   if (by.action === 'leave' && desired.joins !== true && desired.generates.certificate(definition.name)) {
-    notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
+    problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
   }
   if (isMade(by)) notes.orphans.push({ path: crt, ca: by.crt });
   else if (ca !== undefined && chainsTo(certificate, between, ca)) notes.belongs.add(by.crt);
   else if (ca !== undefined)
     noteForeign(notes, { path: crt, ca: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
   const missing = missingNames(certificate, definition.names(desired.node));
-  if (missing.length > 0) notes.problems.push(pkiNamesMissing(crt, key, missing));
+  if (missing.length > 0) problems.push(pkiNamesMissing(crt, key, missing));
 }
 
 function noteForeign(notes: Notes, one: Notes['foreign'][number]): void {
@@ -256,48 +251,22 @@ function isMade({ action }: ValidatedCertificate): boolean {
   return action === 'make' || action === 'certify';
 }
 
-interface ExistingKey {
-  readonly crt: string;
-  readonly key: string;
-  readonly certificate: CertificateContent;
-  readonly keyText: string;
-  readonly isCa: boolean;
-}
-
-function validateKey({ crt, key, certificate, keyText, isCa }: ExistingKey, { problems }: Notes): void {
-  const read = readPrivateKey(keyText);
-  if (read === null) problems.push(pkiUnreadable(key, 'private key'));
-  else if (!certificate.x509.checkPrivateKey(read)) {
-    problems.push(isCa ? pkiKeyMismatch(crt, key, 'Replace the key with that of this CA') : pkiKeyMismatch(crt, key));
-  }
-}
-
 /** Whether the CA for a certificate to be generated is available. */
 function validateSigner({ definition, by, desired, found, notes }: OneCertificate, crt: string): void {
   if (by === null) return;
   if (by.action === 'leave' && desired.joins === true) return;
   if (by.action === 'leave') notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
   else if (isExternal(by, found)) notes.problems.push(pkiExternalIncomplete(crt, by.key));
-  else warnOfShortLivedCa({ made: definition.name, ca: by, desired, notes });
+  else warnOfShortLivedCa(definition.name, by, desired, notes);
 }
 
-function warnOfShortLivedCa(one: {
-  readonly made: string;
-  readonly ca: ValidatedCertificate;
-  readonly desired: DesiredPki;
-  readonly notes: Notes;
-}): void {
-  const { made, ca, desired, notes } = one;
+function warnOfShortLivedCa(made: string, ca: ValidatedCertificate, { now, node }: DesiredPki, { warnings }: Notes): void {
   const end = ca.chain[0]?.notAfter;
+  const { validMs } = certificateParametersOf(node.cluster, now);
   // An expired CA is reported elsewhere.
-  if (
-    end === undefined ||
-    end < desired.now ||
-    end.getTime() >= desired.now.getTime() + certificateParametersOf(desired.node.cluster, desired.now).validMs
-  )
-    return;
+  if (end === undefined || end < now || end.getTime() >= now.getTime() + validMs) return;
   const message = `the CA ${ca.crt} expires on ${formatRfc3339(end)}, before the certificate ${made}: after that date, both are invalid`;
-  notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
+  warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }
 
 function validateServiceAccount(
@@ -349,7 +318,7 @@ function validateKubeconfigs(
     if (!desired.generates.kubeconfig(definition.name)) return { ...base, action: 'leave' };
     if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiCaMissing(path, ca.crt, 'certs/ca')]));
     else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
-    else warnOfShortLivedCa({ made: `of ${definition.file}`, ca, desired, notes });
+    else warnOfShortLivedCa(`of ${definition.file}`, ca, desired, notes);
     return { ...base, action: 'make' };
   });
 }
