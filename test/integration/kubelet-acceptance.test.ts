@@ -58,7 +58,7 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
         { name: 'node-labels', value: 'a=b c' },
         { name: 'v', value: '4' },
       ];
-      expect(await observe(host, kubeletAcceptance({ kubeletPath, config, flags }))).toEqual({ verdict: 'accepted' });
+      expect(await observe(host, kubeletAcceptance(kubeletPath, config, flags))).toEqual({ verdict: 'accepted' });
       const written = (name: string): string => readFileSync(join(top, 'stand-in', name), 'utf8');
       expect([written('config'), written('stdin'), written('mode')]).toEqual([config, '', 'drwx------\n']);
       const directory = written('directory');
@@ -80,11 +80,11 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
       ['that is not a kubelet', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
     ])('returns no verdict for a program %s', async (name, text, expected) => {
       const kubeletPath = program(name, text);
-      expect(await observe(host, kubeletAcceptance({ kubeletPath, config: HEADER, flags: [] }))).toEqual(expected);
+      expect(await observe(host, kubeletAcceptance(kubeletPath, HEADER, []))).toEqual(expected);
     });
 
     it('reports a missing kubelet', async () => {
-      const acceptance = await observe(host, kubeletAcceptance({ kubeletPath: `${top}/no-kubelet`, config: HEADER, flags: [] }));
+      const acceptance = await observe(host, kubeletAcceptance(`${top}/no-kubelet`, HEADER, []));
       expect(acceptance).toEqual({ verdict: 'unknown', why: expect.stringMatching(/no-kubelet/) });
       expect(await observe(host, queriedKubelet(`${top}/no-kubelet`))).toMatchObject({ version: null });
     });
@@ -100,11 +100,11 @@ describe.skipIf(requirement('asking a real kubelet', missing))('validation by a 
   const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
     observe(
       host,
-      kubeletAcceptance({
-        kubeletPath: kubelet,
-        config: `${HEADER}failCgroupV1: false\n${config}`,
-        flags: flags.map(([name, value]) => ({ name, value })),
-      }),
+      kubeletAcceptance(
+        kubelet,
+        `${HEADER}failCgroupV1: false\n${config}`,
+        flags.map(([name, value]) => ({ name, value })),
+      ),
     );
 
   it('detects its version', async () => {

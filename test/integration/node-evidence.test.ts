@@ -61,7 +61,7 @@ describe('evidence of a host for its Node', () => {
     };
     const host = hostOverTransport(inRoot(listening, root), { nonce });
     const challenge = challengeOf(nonce());
-    return { evidence: await observe(host, nodeEvidence({ challenge, kubeconfig })), challenge, output };
+    return { evidence: await observe(host, nodeEvidence(challenge, kubeconfig)), challenge, output };
   }
 
   /** Like the hosts of the lab: a variable contains the path of the root. */

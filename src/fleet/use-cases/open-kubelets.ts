@@ -53,7 +53,7 @@ export async function openKubelets(
       const host = await services.connectHost(target.address === LOCAL ? commandLimit(requested.connection) : target);
       hosts.push(host);
       const asNode = requested.addresses.length > 0;
-      const kubelet = await findKubelet(host, { catalogue, asNode, signal, path });
+      const kubelet = await findKubelet(host, path, asNode, catalogue, signal);
       if (chosen !== null && chosen !== kubelet.minor)
         throw usageError(
           `--kubernetes-version ${formatMinor(chosen)} differs from the version of ${nameOf(kubelet)}, which validates the file`,

@@ -132,16 +132,9 @@ function writeKubeletFiles(name: string, short: string) {
         const verify = await prepareVerification(context, verification, { phase: name, ...texts, restarts });
         const fields = restarts ? fieldsToShow(texts.before, texts.after, verification) : [];
         return async (deadline, checkOpen) => {
-          const unseen =
-            fields.length === 0
-              ? null
-              : await verifySetup(context, {
-                  phase: name,
-                  reader: verification,
-                  after: texts.after,
-                  fields,
-                  isAssigned: (path) => hashInPath(path) !== null,
-                });
+          const isAssigned = (path: string): boolean => hashInPath(path) !== null;
+          const expected = { after: texts.after, fields };
+          const unseen = fields.length === 0 ? null : await verifySetup(context, name, verification, expected, isAssigned);
           const unproven = await verify(deadline, checkOpen);
           if (unproven !== undefined || unseen === null || (await isConfigzReadable(context, verification))) return unproven;
           return `it is unknown whether the kubelet uses the new values of ${fields.join(', ')}: ${unseen}, and configz cannot be read`;

@@ -101,23 +101,12 @@ export interface FieldEntry {
 }
 
 /** A field in one minor. */
-export interface Field {
-  readonly path: string;
-  readonly type: FieldType;
-  readonly pointer: boolean;
-  readonly omitempty: boolean;
-  readonly printedWhenUnset: boolean;
+export interface Field extends Pick<FieldEntry, 'path' | 'type' | 'pointer' | 'omitempty' | 'printedWhenUnset'> {
   /** Null: unset by defaulting. */
   readonly default: Json;
   /** Permitted values; null if the field is not an enumeration. */
   readonly values: readonly string[] | null;
   readonly entry: FieldEntry;
-}
-
-/** A field with a default. */
-export interface DefaultedField {
-  readonly path: readonly string[];
-  readonly field: Field;
 }
 
 export type FlagDeprecation = 'to-be-removed' | 'use-config-file' | 'use-other-flag' | 'leaked-cadvisor-flag';
@@ -197,8 +186,8 @@ export interface Catalogue {
   gate(name: string, minor: Minor): Gate | null;
   /** The type of KubeletConfiguration (v1beta1) in a minor, including the header. */
   configurationType(minor: Minor): ObjectNode;
-  /** The fields that have a default in a minor, including conditional ones. */
-  defaultedFields(minor: Minor): readonly DefaultedField[];
+  /** The fields that have a default in a minor, including conditional ones, with the names of their path. */
+  defaultedFields(minor: Minor): readonly { readonly path: readonly string[]; readonly field: Field }[];
 }
 
 /** The kubelet that reads a configuration: its minor, and what is known about kubelets. */

@@ -2,16 +2,11 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import type { Minor } from './catalogue.ts';
 import type { FeatureGates } from './feature-gates.ts';
 
-/** Input of a conditional default. */
-interface DefaultFacts {
-  /** As written, before defaulting. */
-  readonly config: JsonObject;
-  readonly minor: Minor;
-  readonly gates: FeatureGates;
-}
-
-/** @returns the value of the field; undefined: unset */
-type ConditionalDefault = (facts: DefaultFacts, usual: Json) => Json | undefined;
+/** @param facts `config`: as written, before defaulting. @returns the value of the field; undefined: unset */
+type ConditionalDefault = (
+  facts: { readonly config: JsonObject; readonly minor: Minor; readonly gates: FeatureGates },
+  usual: Json,
+) => Json | undefined;
 
 /**
  * Defaults that depend on other fields or on gates, by path.

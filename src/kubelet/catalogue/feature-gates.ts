@@ -16,10 +16,6 @@ export type GateFault =
   /** `set`: the one of both gates that the configuration sets. */
   | { readonly kind: 'dependency'; readonly gate: string; readonly needs: string; readonly set: string | null };
 
-interface ResolvedGates extends FeatureGates {
-  readonly faults: readonly GateFault[];
-}
-
 /** The first minor whose kubelet rejects an enabled gate with a disabled dependency. */
 const DEPENDENCIES_SINCE: Minor = 35;
 
@@ -28,7 +24,11 @@ const DEPENDENCIES_SINCE: Minor = 35;
  * of their stage that is not named. Gates with a fault keep their default.
  * @see k8s.io/component-base featuregate (1.20 to 1.36)
  */
-export function resolveFeatureGates(given: Readonly<Record<string, boolean>>, minor: Minor, catalogue: Catalogue): ResolvedGates {
+export function resolveFeatureGates(
+  given: Readonly<Record<string, boolean>>,
+  minor: Minor,
+  catalogue: Catalogue,
+): FeatureGates & { readonly faults: readonly GateFault[] } {
   const set = new Map<string, boolean>();
   const faults: GateFault[] = [];
   for (const [name, value] of Object.entries(given)) {

@@ -1,17 +1,5 @@
 import type { FieldNode, ObjectNode, TypeNode } from '../../codec/type-node.ts';
-import type {
-  Catalogue,
-  DefaultedField,
-  Field,
-  FieldEntry,
-  FieldType,
-  Flag,
-  FlagEntry,
-  Gate,
-  GateEntry,
-  Minor,
-  Since,
-} from './catalogue.ts';
+import type { Catalogue, Field, FieldEntry, FieldType, Flag, FlagEntry, Gate, GateEntry, Minor, Since } from './catalogue.ts';
 import { CONDITIONAL_DEFAULTS } from './conditional-defaults.ts';
 
 let loading: Promise<Catalogue> | null = null;
@@ -130,7 +118,7 @@ function latest<T>(list: Since<T> | undefined, minor: Minor): ({ readonly from: 
 }
 
 /** The fields of a minor that have a default, including conditional ones. */
-function defaultedFieldsOf(fields: Iterable<Field>): readonly DefaultedField[] {
+function defaultedFieldsOf(fields: Iterable<Field>): ReturnType<Catalogue['defaultedFields']> {
   return [...fields]
     .filter((field) => field.default !== null || CONDITIONAL_DEFAULTS.has(field.path))
     .map((field) => ({ path: field.path.split('.'), field: inItsType(field) }));

@@ -1,36 +1,25 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { ObjectNode } from '../../codec/type-node.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { withoutHeader } from '../documents/decode.ts';
 import { isUnset } from '../documents/values.ts';
 import { deprecatedFields } from '../validate/advice-rules.ts';
-
-interface CleanConfigz {
-  /** Fields that all nodes can share. */
-  readonly shared: JsonObject;
-  /** Host-specific fields. */
-  readonly nodeSpecific: JsonObject;
-  /** Fields whose values configz hides. */
-  readonly masked: readonly string[];
-}
-
-interface CleanOptions {
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-  /** Omit values equal to the kubelet's defaults. */
-  readonly withoutDefaults: boolean;
-}
 
 /**
  * Converts the running configuration of a kubelet into a configuration file. Unfiltered configz as a payload
  * would freeze defaults and copy host-specific values to all nodes. Deprecated fields are omitted, because
  * they have no effect or later versions reject them.
  * @param config result of `readConfigz`
- * @returns without apiVersion and kind
+ * @param options.withoutDefaults omit values equal to the kubelet's defaults
+ * @returns without apiVersion and kind: the fields that all nodes can share, the host-specific ones, and the names of those
+ *   whose values configz hides
  */
-export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefaults }: CleanOptions): CleanConfigz {
+export function cleanConfigz(
+  config: JsonObject,
+  { minor, catalogue, withoutDefaults }: KubeletReader & { readonly withoutDefaults: boolean },
+): { readonly shared: JsonObject; readonly nodeSpecific: JsonObject; readonly masked: readonly string[] } {
   const fields = withoutHeader(config);
   const masked = hasMask(fields.staticPodURLHeader) ? ['staticPodURLHeader'] : [];
   const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
@@ -38,7 +27,9 @@ export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefa
   const type = catalogue.configurationType(minor);
   const current = withoutPaths(reported, deprecatedFields(reported, minor));
   const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
-  return { ...splitNodeSpecific(kept), masked };
+  const select = (isChosen: boolean): JsonObject =>
+    Object.fromEntries(Object.entries(kept).filter(([name]) => isNodeSpecific(name) === isChosen));
+  return { shared: select(false), nodeSpecific: select(true), masked };
 }
 
 /** @param paths names separated by dots */
@@ -90,13 +81,4 @@ const NODE_SPECIFIC: readonly string[] = [
 /** Whether a field is host-specific. */
 export function isNodeSpecific(path: string): boolean {
   return NODE_SPECIFIC.includes(upTo(upTo(path, '.'), '['));
-}
-
-/** Splits a configuration into shared and host-specific fields. */
-function splitNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly nodeSpecific: JsonObject } {
-  const entries = Object.entries(config);
-  return {
-    shared: Object.fromEntries(entries.filter(([name]) => !isNodeSpecific(name))),
-    nodeSpecific: Object.fromEntries(entries.filter(([name]) => isNodeSpecific(name))),
-  };
 }

@@ -5,17 +5,14 @@ import { documentOfValue } from '../../codec/document-of-value.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import { invalidJson } from '../../codec/typed-problems.ts';
 import type { YamlValue } from '../../codec/yaml-encode.ts';
-import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { unknownFieldReporter } from './unknown-fields.ts';
 
 /** The only version in all minors. */
 export const KUBELET_API_VERSION = 'kubelet.config.k8s.io/v1beta1';
 export const KUBELET_KIND = 'KubeletConfiguration';
 
-export interface DecodeOptions {
-  /** The minor of the reading kubelet. */
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
+export interface DecodeOptions extends KubeletReader {
   /**
    * Report unknown and duplicate fields as warnings, as the kubelet does (1.17 and later); only errors that
    * prevent its start remain errors.

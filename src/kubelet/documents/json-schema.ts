@@ -3,25 +3,22 @@ import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 
-/** A form of a scalar that is valid in place of its own type, such as a template of a fleet file. */
-interface JsonSchemaOptions {
-  readonly alternative?: JsonObject | undefined;
-  /** Whether every field may be null, as in an overlay, which removes a field so. */
-  readonly isRemovable?: boolean | undefined;
-}
-
 /**
  * The JSON Schema (draft 7) of a KubeletConfiguration: the fields of one minor version, their types, and the words of
  * enumerations. Ranges and rules between fields are not part of it: `config validate` checks these.
  */
-export function kubeletJsonSchema(catalogue: Catalogue, minor: Minor, options: JsonSchemaOptions = {}): JsonObject {
+export function kubeletJsonSchema(catalogue: Catalogue, minor: Minor, options: Omit<Context, 'catalogue'> = {}): JsonObject {
   const definition = objectSchema(catalogue.configurationType(minor), { ...options, catalogue });
   const header = { apiVersion: { const: KUBELET_API_VERSION }, kind: { const: KUBELET_KIND } };
   return { ...definition, properties: { ...(definition.properties as JsonObject), ...header } };
 }
 
-interface Context extends JsonSchemaOptions {
+interface Context {
   readonly catalogue: Catalogue;
+  /** A form of a scalar that is valid in place of its own type, such as a template of a fleet file. */
+  readonly alternative?: JsonObject | undefined;
+  /** Whether every field may be null, as in an overlay, which removes a field so. */
+  readonly isRemovable?: boolean | undefined;
 }
 
 function objectSchema({ fields }: ObjectNode, context: Context): JsonObject {

@@ -4,7 +4,7 @@ import { closestName } from '../../base/text/closest-name.ts';
 import type { UnknownFieldReporter } from '../../codec/decode-typed.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { type FieldLocation, unknownTypedField } from '../../codec/typed-problems.ts';
-import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
+import { type Catalogue, formatMinor, type KubeletReader, type Minor } from '../catalogue/catalogue.ts';
 import { isEmpty } from './values.ts';
 
 /** A field unknown to a kubelet. */
@@ -48,17 +48,11 @@ const KUBELET_KIND = 'KubeletConfiguration';
  */
 const MAX_GUESSES = 100;
 
-interface UnknownFieldContext {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
-  readonly lenient: boolean;
-}
-
 /**
  * Explains unknown fields: a field of another minor, another letter case, a typo, or a field of another
  * object. The number of suggestions is limited.
  */
-export function unknownFieldReporter(context: UnknownFieldContext): UnknownFieldReporter {
+export function unknownFieldReporter(context: KubeletReader & { readonly lenient: boolean }): UnknownFieldReporter {
   let guesses = 0;
   return {
     report: (place, parent, name) => {
@@ -85,7 +79,7 @@ function guessSibling(kind: string, parent: ObjectNode, name: string): string | 
   return meant ? `Did you mean ${meant}?` : undefined;
 }
 
-function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
+function guess(context: KubeletReader, parent: ObjectNode, name: string): string | undefined {
   const isSibling = [...parent.fields.keys()].some((known) => known.toLowerCase() === name.toLowerCase());
   const places = isSibling ? undefined : placesOf(context.catalogue, context.minor).get(name.toLowerCase());
   const flag = isSibling || places ? undefined : flagOf(context, name);
@@ -94,7 +88,7 @@ function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): 
 }
 
 /** The flag without a field that has this name, for example `node-ip` of `nodeIP`. */
-function flagOf({ catalogue, minor }: UnknownFieldContext, name: string): string | undefined {
+function flagOf({ catalogue, minor }: KubeletReader, name: string): string | undefined {
   const isNamed = (flag: string): boolean => flag.replaceAll('-', '') === name.toLowerCase();
   return [...catalogue.flags.keys()].find((flag) => isNamed(flag) && catalogue.flag(flag, minor)?.field === null);
 }

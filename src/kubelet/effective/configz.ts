@@ -30,31 +30,27 @@ function invalid(node: string, why: string): AppError {
   return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `cannot read the configz of the kubelet: ${why}` });
 }
 
-/** A kubelet's API on its own host. */
-interface KubeletServer {
-  /** `https://127.0.0.1:10250`. */
-  readonly url: string;
-  /** The file that begins with the serving certificate. */
-  readonly certificateFile: string;
-}
-
 /**
  * The address of a kubelet's API.
  * @param config effective configuration
  * @param certDirectory value of `--cert-dir`
- * @returns null: disabled
+ * @returns `https://127.0.0.1:10250`, and the file that begins with the serving certificate; null: disabled
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go
  *   (1.36)
  */
-export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI_DIR): KubeletServer | null {
+export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI_DIR) {
   if (config.enableServer === false) return null;
   const port = typeof config.port === 'number' && config.port !== 0 ? config.port : 10250;
-  const bind = textAt(config, 'address');
-  const address = bind === '' || bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
   const named = textAt(config, 'tlsCertFile');
   const own = config.serverTLSBootstrap === true ? 'kubelet-server-current.pem' : 'kubelet.crt';
   return {
-    url: `https://${address.includes(':') ? `[${address}]` : address}:${port}`,
+    url: `https://${localAddress(textAt(config, 'address'))}:${port}`,
     certificateFile: named === '' ? `${certDirectory}/${own}` : named,
   };
+}
+
+/** The host part of the URL on which a server with this bind address answers its own host. */
+export function localAddress(bind: string): string {
+  const address = bind === '' || bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  return address.includes(':') ? `[${address}]` : address;
 }

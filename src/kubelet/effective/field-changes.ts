@@ -4,11 +4,11 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { dottedPath, type LayeredConfig, type Origin } from '../layers/layers.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
 import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
-import type { PlacedFlag, RunningConfig, RunningConfigInput } from './running-config.ts';
+import type { RunningConfig, RunningConfigInput } from './running-config.ts';
 
 /** What a kubelet reads at its start before and after a change; null: no kubelet was configured. */
 export interface SetupChange {
@@ -17,9 +17,7 @@ export interface SetupChange {
 }
 
 /** How the kubelet of a host reads its files. */
-export interface KubeletReading {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
+export interface KubeletReading extends KubeletReader {
   /** Root directory of the kubelet. */
   readonly rootDir: string;
   /** /etc/kubernetes/kubelet.conf has usable credentials. Absent: unknown. */
@@ -105,14 +103,12 @@ export function effectiveOf(setup: KubeletSetup, reading: KubeletReading): JsonO
 }
 
 /** A setup as input of `layerRunningConfig`: with the flags that are fields, because the others differ from host to host. */
-export function runningInput(setup: KubeletSetup, reading: FlagReading): RunningConfigInput {
+export function runningInput(setup: KubeletSetup, reading: KubeletReader): RunningConfigInput {
   const input = configInputOf(setup, reading);
   return { ...input, flags: input.flags.filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir') };
 }
 
-type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor' | 'hasIdentity'>;
-
-function isFieldFlag(name: string, { catalogue, minor }: FlagReading): boolean {
+function isFieldFlag(name: string, { catalogue, minor }: KubeletReader): boolean {
   return (catalogue.flag(name, minor)?.field ?? null) !== null;
 }
 
@@ -143,8 +139,9 @@ const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
   'seccomp-profile-root': 'new-pods-only',
 };
 
-function flagChanges(before: KubeletSetup, after: KubeletSetup, reading: FlagReading): readonly PlacedFieldChange[] {
-  const last = ({ flags }: KubeletSetup): Flags => new Map(flags.map((flag) => [flag.name, flag]));
+function flagChanges(before: KubeletSetup, after: KubeletSetup, reading: KubeletReading): readonly PlacedFieldChange[] {
+  // The last value of each flag wins.
+  const last = ({ flags }: KubeletSetup) => new Map(flags.map((flag) => [flag.name, flag]));
   const [old, now] = [last(before), last(after)];
   return [...new Set([...old.keys(), ...now.keys()])]
     .filter((name) => !isFieldFlag(name, reading) && old.get(name)?.value !== now.get(name)?.value)
@@ -159,9 +156,6 @@ function flagChanges(before: KubeletSetup, after: KubeletSetup, reading: FlagRea
       return { field: `--${name}`, ...values, impact, files: [...new Set(files)] };
     });
 }
-
-/** The last value of each flag, which wins. */
-type Flags = ReadonlyMap<string, PlacedFlag>;
 
 /** HTTP headers may authenticate the kubelet. */
 const CONFIDENTIAL = /^staticPodURLHeader|^manifest-url-header$/;

@@ -8,18 +8,18 @@ import { unitState } from '../../host/facts/unit.ts';
 import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
+import { textAt } from '../documents/values.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
 import { mergeConfig } from '../layers/layers.ts';
-import { readDropIns } from './kubelet-setup.ts';
+import { localAddress } from './configz.ts';
+import { readDropIns, type SetupOptions } from './kubelet-setup.ts';
 import { observeNextWords } from './observe-kubelet.ts';
 
 /** The `/healthz` URL of a kubelet with this configuration on its host; null when healthzPort is 0. */
 export function healthzUrl(config: JsonObject): string | null {
   const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
   if (port === 0) return null;
-  const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';
-  const address = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
+  return `http://${localAddress(textAt(config, 'healthzBindAddress'))}:${port}/healthz`;
 }
 
 /**
@@ -35,13 +35,7 @@ export async function healthzOf(host: Host, path: string | null, signal?: AbortS
  * The healthz URL of the kubelet of a host, from the command line of its process, else of its next start, and the files that
  * it names. Null: disabled, or no configuration file is known.
  */
-export async function observeHealthzUrl({
-  host,
-  signal,
-}: {
-  readonly host: Host;
-  readonly signal?: AbortSignal | undefined;
-}): Promise<string | null> {
+export async function observeHealthzUrl({ host, signal }: { readonly host: Host } & Pick<SetupOptions, 'signal'>): Promise<string | null> {
   const words = await observeKubeletWords(host, signal);
   const flag = (name: string): string => lastFlag(words, name)?.value ?? '';
   const { path, config } = await readConfigFiles(host, words, signal);

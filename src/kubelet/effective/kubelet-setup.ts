@@ -6,16 +6,10 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import type { PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
-import type { Catalogue, KubeletReader, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from './dynamic-store.ts';
 import type { HostText, PlacedFlag, RunningConfigInput } from './running-config.ts';
-
-/** A configuration file of a kubelet; `file` is null if it does not exist. */
-export interface SetupFile {
-  readonly path: string;
-  readonly file: FileFact | null;
-}
 
 /** The command line of one start of a kubelet, and the configuration files that it names. */
 export interface KubeletSetup {
@@ -28,15 +22,13 @@ export interface KubeletSetup {
   readonly dynamicConfig: HostText | null;
   /** Drop-in files of `--config-dir`, in merge order. */
   readonly dropIns: readonly HostText[];
-  /** All these files in the order of precedence, the last wins. */
-  readonly files: readonly SetupFile[];
+  /** All these files in the order of precedence, the last wins; `file` is null if it does not exist. */
+  readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
   /** Files among them that do not exist: a kubelet does not start without them. */
   readonly missing: readonly string[];
 }
 
-export interface SetupOptions {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
+export interface SetupOptions extends KubeletReader {
   /** Planned texts, read instead of the files of the host. Default: none. */
   readonly planned?: PlannedTexts;
   readonly signal?: AbortSignal | undefined;
@@ -93,7 +85,6 @@ export function configInputOf(
   return { catalogue, minor, configFile, dynamicConfig, dropIns, flags };
 }
 
-type ReadOptions = Pick<SetupOptions, 'planned' | 'signal'>;
 type Files = ReadonlyMap<string, FileFact | null>;
 
 function textAt(files: Files, path: string): HostText | null {
@@ -101,7 +92,11 @@ function textAt(files: Files, path: string): HostText | null {
   return text === undefined ? null : { path, text };
 }
 
-async function readFiles(host: Host, paths: readonly string[], { planned, signal }: ReadOptions): Promise<Files> {
+async function readFiles(
+  host: Host,
+  paths: readonly string[],
+  { planned, signal }: Omit<SetupOptions, keyof KubeletReader>,
+): Promise<Files> {
   const onHost = paths.filter((path) => planned?.has(path) !== true);
   const found = onHost.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(onHost), signal);
   return new Map(
@@ -120,7 +115,7 @@ export async function readDropIns(host: Host, directory: string, signal?: AbortS
 }
 
 /** The drop-in files in merge order: names in byte order, a directory at the position of its name. */
-async function readDropInFiles(host: Host, directory: string, options: ReadOptions): Promise<Files> {
+async function readDropInFiles(host: Host, directory: string, options: Omit<SetupOptions, keyof KubeletReader>): Promise<Files> {
   const base = trimTrailing(directory, '/');
   const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
   const planned = [...(options.planned ?? [])].flatMap(([path, text]) =>

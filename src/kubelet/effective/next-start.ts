@@ -1,7 +1,7 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { withBigIntegers } from '../../codec/yaml-encode.ts';
-import { type Catalogue, type Minor, parseMinor } from '../catalogue/catalogue.ts';
+import { type Catalogue, type KubeletReader, parseMinor } from '../catalogue/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
 import { unknownFlag } from '../flags/check-extra-args.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
@@ -12,20 +12,18 @@ import { type ConfigDrift, findDrift } from './node-explanation.ts';
 import type { ObservedSetups } from './observe-kubelet.ts';
 import { layerRunningConfig } from './running-config.ts';
 
-/** What the next start of a kubelet would change, by the files of its host. */
-export interface NextStart {
-  /** Differences between the running kubelet and its next start; empty if none runs. */
-  readonly changes: readonly ConfigDrift[];
-  /** Known reasons for which the next start would fail, as sentences without a full stop. */
-  readonly failures: readonly string[];
-}
-
-/** Compares a running kubelet with its next start, and finds what would make that start fail. */
-export function assessNextStart(observed: ObservedSetups, catalogue: Catalogue): NextStart {
-  const { kubelet, next, unit, files, flags, diskFlags, diskVersion, unitFiles } = observed;
+/**
+ * Compares a running kubelet with its next start by the files of its host, and finds what would make that start fail.
+ * @returns `changes`: empty if no kubelet runs; `failures`: known reasons, as sentences without a full stop
+ */
+export function assessNextStart(
+  observed: ObservedSetups,
+  catalogue: Catalogue,
+): { readonly changes: readonly ConfigDrift[]; readonly failures: readonly string[] } {
+  const { kubelet, setup, next, unit, flags, diskFlags, diskVersion, unitFiles } = observed;
   const failures = startFailures(observed, catalogue);
   if (kubelet === null) return { changes: [], failures };
-  const read = [...files, ...(next?.files ?? [])].map(({ path, file }) => ({ path, modifiedAt: file?.modifiedAt ?? null }));
+  const read = [...setup.files, ...(next?.files ?? [])].map(({ path, file }) => ({ path, modifiedAt: file?.modifiedAt ?? null }));
   const newer = new Map([...read, ...unitFiles].map(({ path, modifiedAt }) => [path, modifiedAt]));
   return {
     changes: findDrift({
@@ -59,13 +57,8 @@ function namedBy({ flags }: KubeletSetup, path: string): string {
   return flag === undefined ? '' : ` (--config, ${flag.source})`;
 }
 
-interface Reader {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
-}
-
 /** A kubelet exits with flags that it does not know, and with words that are no flags. */
-function flagFailures({ flags, words }: KubeletSetup, reader: Reader): readonly string[] {
+function flagFailures({ flags, words }: KubeletSetup, reader: KubeletReader): readonly string[] {
   const { others } = parseCommandLine(
     words.slice(1).map(({ word }) => word),
     reader,
@@ -78,7 +71,7 @@ function flagFailures({ flags, words }: KubeletSetup, reader: Reader): readonly 
 }
 
 /** @see kubernetes/kubernetes cmd/kubelet/app/server.go NewKubeletCommand: decoding, flags, ValidateKubeletConfiguration (1.36) */
-function configFailures(next: KubeletSetup, { catalogue, minor }: Reader): readonly string[] {
+function configFailures(next: KubeletSetup, { catalogue, minor }: KubeletReader): readonly string[] {
   try {
     const { layered, problems } = layerRunningConfig(configInputOf(next, { catalogue, minor }));
     const config = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...layered.config };

@@ -5,6 +5,7 @@ import type { UnitState } from '../../host/facts/unit.ts';
 import { formatMinor, type KubeletReader, type LiveChange, type Minor } from '../catalogue/catalogue.ts';
 import { dottedPath, type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers/layers.ts';
 import { isSetBy } from '../layers/overridden-fields.ts';
+import type { CheckpointManifest } from '../node-agent/layout.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
 import { masked } from './field-changes.ts';
 import type { NodeSource } from './node-source.ts';
@@ -26,14 +27,6 @@ export interface ExplainedField extends LayerValue {
   readonly lost: readonly LayerValue[];
 }
 
-interface ExplainedFlag {
-  readonly name: string;
-  readonly value: string;
-  readonly source: string;
-  /** The corresponding field; null: none. */
-  readonly field: string | null;
-}
-
 /** A difference between disk, running kubelet and configz. */
 export interface ConfigDrift {
   readonly code:
@@ -51,12 +44,6 @@ export interface ConfigDrift {
   readonly liveChange?: LiveChange;
 }
 
-/** Where a kubelet has its configuration from, and when an administrator assigned it. */
-export type ExplainedSource = NodeSource & {
-  /** RFC 3339, in UTC; null: unknown, or no ConfigMap. */
-  readonly assignedAt: string | null;
-};
-
 export interface NodeExplanation {
   readonly node: string;
   readonly kubernetesVersion: string;
@@ -64,10 +51,11 @@ export interface NodeExplanation {
   readonly process: { readonly pid: number; readonly startedAt: string | null } | null;
   /** `ok`, `inactive`, `crashed, 5 restarts`, ...; null: only the API server was queried. */
   readonly health: string | null;
-  /** Null: no kubelet runs. */
-  readonly source: ExplainedSource | null;
+  /** Null: no kubelet runs. `assignedAt`: by an administrator, in UTC (RFC 3339); null: unknown, or no ConfigMap. */
+  readonly source: (NodeSource & { readonly assignedAt: string | null }) | null;
   readonly fields: readonly ExplainedField[];
-  readonly flags: readonly ExplainedFlag[];
+  /** `field`: the corresponding one; null: none. */
+  readonly flags: readonly { readonly name: string; readonly value: string; readonly source: string; readonly field: string | null }[];
   readonly disagreements: readonly ConfigDrift[];
 }
 
@@ -115,10 +103,7 @@ export function findDrift(input: DriftInput): readonly ConfigDrift[] {
   const startedAt = unit?.startedAt ?? null;
   for (const { path, modifiedAt } of files) {
     if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
-      found.push({
-        code: 'NOT_RESTARTED',
-        message: `${path} was edited after the kubelet started: ${apply}`,
-      });
+      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the kubelet started: ${apply}` });
   }
   if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags, apply));
   if (unit?.needsReload === true)
@@ -197,25 +182,19 @@ export function explainConfigz(
     });
 }
 
-/** The checkpoint of a ConfigMap that a kubelet runs. */
-interface NamedCheckpoint {
-  readonly path: string;
-  /** `ConfigMap kube-system/node-config`. */
-  readonly name: string;
-  /** The leaves that the ConfigMap sets; null: it is complete. Undefined: unknown. */
-  readonly sets: readonly string[] | null | undefined;
-  /** Key and line of each field in the ConfigMap: `kubelet.group.edge:4`. Undefined: unknown. */
-  readonly places?: Readonly<Record<string, string>> | undefined;
-  /** The file that has the other fields. */
-  readonly localConfig: string;
-}
-
 /**
  * Names the ConfigMap instead of its checkpoint, whose path is a hash. A field that an overlay leaves unset is
  * attributed to the local configuration.
+ * @param checkpoint its path, and the name of the ConfigMap: `ConfigMap kube-system/node-config`
+ * @param manifest of the checkpoint; `sets` null: the ConfigMap is complete. Undefined members: unknown
+ * @param localConfig the file that has the other fields
  */
-export function attributeToConfigMap(explanation: NodeExplanation, checkpoint: NamedCheckpoint): NodeExplanation {
-  const { path, name, sets, places = {}, localConfig } = checkpoint;
+export function attributeToConfigMap(
+  explanation: NodeExplanation,
+  { path, name }: { readonly path: string; readonly name: string },
+  { sets, places = {} }: { readonly [K in 'sets' | 'places']?: CheckpointManifest[K] | undefined },
+  localConfig: string,
+): NodeExplanation {
   const placeOf = (field: string): string => (Object.hasOwn(places, field) ? `${name} ${places[field]}` : name);
   const named = <T extends LayerValue>(field: string, word: T): T => {
     if (!word.source.includes(path)) return word;

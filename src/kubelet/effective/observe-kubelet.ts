@@ -6,7 +6,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { type CommandLineWord, execStartWords } from '../../host/systemd/exec-start.ts';
-import { observeUnitTexts, type PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
+import { observeUnitTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import {
   type Catalogue,
@@ -20,32 +20,37 @@ import {
 import { type KubeletProcess, kubeletProcess } from '../facts/kubelet-process.ts';
 import { kubeletBinary } from '../facts/kubelet-version.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupFile } from './kubelet-setup.ts';
+import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupOptions } from './kubelet-setup.ts';
 import { type HostText, layerRunningConfig, type PlacedFlag, type RunningConfig } from './running-config.ts';
 
-/** The command lines and files of a host's kubelet: of the running process, and of the next start. */
-export interface ObservedSetups {
+/** How a kubelet is started, without its configuration files. */
+export interface ObservedFlags {
   readonly minor: Minor;
   /** Of the running kubelet, else of the binary. */
   readonly version: string;
   /** Of the binary; null if `kubelet --version` failed. */
   readonly diskVersion: string | null;
-  readonly nodeName: string | null;
+  readonly hostname: string | null;
   /** Null: no kubelet is running. */
   readonly kubelet: KubeletProcess | null;
   readonly unit: UnitState | null;
-  /** Flags of the running kubelet, else of the next start. */
+  /** Unit, drop-ins and environment files of the next start, with their times in Unix seconds; null: unknown. */
+  readonly unitFiles: readonly { readonly path: string; readonly modifiedAt: number | null }[];
+  /** Command line of the running kubelet, else of the next start. */
+  readonly words: readonly CommandLineWord[];
   readonly flags: readonly PlacedFlag[];
-  /** Flags of the next start by systemd; null without a unit. */
+  /** Command line of the next start by systemd; null without a unit. */
+  readonly diskWords: readonly CommandLineWord[] | null;
   readonly diskFlags: readonly PlacedFlag[] | null;
+}
+
+/** The command lines and files of a host's kubelet: of the running process, and of the next start. */
+export interface ObservedSetups extends Omit<ObservedFlags, 'hostname' | 'words' | 'diskWords'> {
+  readonly nodeName: string | null;
   /** Command line and files of the running kubelet, else of the next start. */
   readonly setup: KubeletSetup;
   /** The same of the next start, after a daemon-reload; null without a unit. */
   readonly next: KubeletSetup | null;
-  /** Unit, drop-ins and environment files of the next start. */
-  readonly unitFiles: readonly UnitFileTime[];
-  /** Configuration files of `setup` in the order of precedence, the last wins. */
-  readonly files: readonly SetupFile[];
   /** kubeadm's instance-config.yaml, which the kubelet does not read; null: it does not exist. */
   readonly instanceConfig: HostText | null;
 }
@@ -54,30 +59,6 @@ export interface ObservedSetups {
 export interface ObservedKubelet extends ObservedSetups {
   /** The configuration of `setup`. */
   readonly running: RunningConfig;
-}
-
-/** A file that systemd reads for the start of a kubelet. */
-interface UnitFileTime {
-  readonly path: string;
-  /** Unix seconds; null: unknown. */
-  readonly modifiedAt: number | null;
-}
-
-/** How a kubelet is started, without its configuration files. */
-export interface ObservedFlags {
-  readonly unitFiles: readonly UnitFileTime[];
-  readonly minor: Minor;
-  readonly version: string;
-  readonly diskVersion: string | null;
-  readonly hostname: string | null;
-  readonly kubelet: KubeletProcess | null;
-  readonly unit: UnitState | null;
-  /** Command line of the running kubelet, else of the next start. */
-  readonly words: readonly CommandLineWord[];
-  /** Command line of the next start; null without a unit. */
-  readonly diskWords: readonly CommandLineWord[] | null;
-  readonly flags: readonly PlacedFlag[];
-  readonly diskFlags: readonly PlacedFlag[] | null;
 }
 
 /**
@@ -144,7 +125,6 @@ export async function observeKubeletSetups(host: Host, catalogue: Catalogue, sig
     nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? hostname,
     setup,
     next,
-    files: setup.files,
     instanceConfig: instanceConfig === undefined ? null : { path: INSTANCE_CONFIG, text: instanceConfig },
   };
 }
@@ -156,16 +136,7 @@ export async function observeKubeletSetups(host: Host, catalogue: Catalogue, sig
  */
 export async function observeNextWords(
   host: Host,
-  {
-    unit,
-    hostname,
-    ...options
-  }: {
-    readonly unit: UnitState | null;
-    readonly hostname: string | null;
-    readonly planned?: PlannedTexts;
-    readonly signal?: AbortSignal | undefined;
-  },
+  { unit, hostname, ...options }: Pick<ObservedFlags, 'unit' | 'hostname'> & Pick<SetupOptions, 'planned' | 'signal'>,
 ): Promise<readonly CommandLineWord[] | null> {
   const texts = await observeUnitTexts(host, unit, options);
   return texts === null ? null : execStartWords(texts.unitFiles, texts.environmentFiles, hostname);

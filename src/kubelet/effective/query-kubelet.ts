@@ -22,20 +22,19 @@ export interface KubeletToQuery {
   readonly cgroupVersion: 1 | 2 | null;
 }
 
-interface FindOptions {
-  readonly catalogue: Catalogue;
-  /** The binary; default: the host's kubelet. */
-  readonly path?: string | undefined;
-  /** Also read the flags and the effective configuration of the host's kubelet. */
-  readonly asNode: boolean;
-  readonly signal?: AbortSignal;
-}
-
 /**
  * Finds the kubelet binary. Starts nothing except `kubelet --version`.
+ * @param given the binary; undefined: the host's kubelet
+ * @param asNode also read the flags and the effective configuration of the host's kubelet
  * @throws AppError KUBELET_NOT_ASKED with exit code 2 when the binary is missing or older than the known kubelets
  */
-export async function findKubelet(host: Host, { catalogue, path: given, asNode, signal }: FindOptions): Promise<KubeletToQuery> {
+export async function findKubelet(
+  host: Host,
+  given: string | undefined,
+  asNode: boolean,
+  catalogue: Catalogue,
+  signal?: AbortSignal,
+): Promise<KubeletToQuery> {
   const path = given ?? (await pathOfBinary(host, signal));
   const { version, isMissing, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
   const minor = version === null ? null : parseMinor(version);
@@ -67,11 +66,11 @@ async function observeNode(host: Host, catalogue: Catalogue, signal?: AbortSigna
 export function queryKubelet(
   { host, path, flags, minor }: KubeletToQuery,
   config: string,
-  { catalogue, signal }: Pick<FindOptions, 'catalogue' | 'signal'>,
+  { catalogue, signal }: { readonly catalogue: Catalogue; readonly signal?: AbortSignal },
 ): Promise<KubeletAcceptance> {
   const words = flags.map(({ name, value }) => `--${name}=${value}`);
   const queryWith = flagsForQuery(words, { catalogue, minor: Math.min(minor, NEWEST_MINOR) });
-  return observe(host, kubeletAcceptance({ kubeletPath: path, config, flags: queryWith }), signal);
+  return observe(host, kubeletAcceptance(path, config, queryWith), signal);
 }
 
 function notQueried(host: Host, message: string, hint?: string): AppError {

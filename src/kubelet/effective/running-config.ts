@@ -2,11 +2,11 @@ import type { Arg } from '../../base/arg.ts';
 import { AppError, type Position, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { cleanPath } from '../../base/text/clean-path.ts';
-import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
+import { parseSource, type Source, sourceToJson } from '../../codec/source.ts';
 import type { CommandLinePlace } from '../../host/systemd/exec-start.ts';
 import { type Catalogue, formatMinor, type KubeletReader, type Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, effectiveConfiguration, fillKubeletDefaults } from '../defaults/effective-configuration.ts';
-import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf, withoutHeader } from '../documents/decode.ts';
+import { decodeKubeletConfiguration, syntaxOf, withoutHeader } from '../documents/decode.ts';
 import { encodeKubeletConfiguration } from '../documents/encode.ts';
 import { textAt } from '../documents/values.ts';
 import { readFlagSettings } from '../flags/flag-value.ts';
@@ -161,13 +161,8 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
   }, current);
 }
 
-interface ReadFile {
-  readonly decoded: DecodedKubeletConfiguration;
-  readonly root: SourceNode | null;
-}
-
 /** Reads the first document, because the kubelet ignores others. */
-function readFile(file: HostText | ParsedHostFile, options: KubeletReader, problems: Problem[]): ReadFile {
+function readFile(file: HostText | ParsedHostFile, options: KubeletReader, problems: Problem[]) {
   const { source, syntax } = 'source' in file ? file : parseHostFile(file);
   const document = source.documents[0];
   if (source.problems.length > 0) throw new AppError(source.problems);

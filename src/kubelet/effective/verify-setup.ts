@@ -8,29 +8,22 @@ import { dottedPath } from '../layers/layers.ts';
 import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
 import { layerRunningConfig } from './running-config.ts';
 
-/** The configuration that a restarted kubelet must read. */
-interface ExpectedSetup {
-  readonly phase: string;
-  readonly reader: KubeletReader;
-  /** The effective configuration of all files and flags, as text. */
-  readonly after: string;
-  /** The fields to compare. */
-  readonly fields: readonly string[];
-  /** Whether a file of `--config` is the configuration of a ConfigMap, which is verified at the API server. */
-  readonly isAssigned: (path: string) => boolean;
-}
-
 /**
  * Reads the command line of the restarted kubelet and the files that it names, and compares the changed fields with those
  * of the plan.
+ * @param after the effective configuration of all files and flags, as text
+ * @param fields to compare
+ * @param isAssigned whether a file of `--config` is the configuration of a ConfigMap, which is verified at the API server
  * @returns null: they are in force; otherwise why that is unknown, as a clause
  * @throws AppError COMMIT_NOT_PROVEN: a field is not in force
  */
 export async function verifySetup(
   { host, signal }: Pick<PhaseContext, 'host' | 'signal'>,
-  { phase, reader, after, fields, isAssigned }: ExpectedSetup,
+  phase: string,
+  { minor, catalogue }: KubeletReader,
+  { after, fields }: { readonly after: string; readonly fields: readonly string[] },
+  isAssigned: (path: string) => boolean,
 ): Promise<string | null> {
-  const { minor, catalogue } = reader;
   try {
     const found = await observe(host, kubeletCommandLine, signal);
     if (found === null) return 'the command line of the kubelet cannot be read';
@@ -39,7 +32,7 @@ export async function verifySetup(
     if (setup.dynamicConfig !== null || isAssigned(setup.configFile?.path ?? '')) return null;
     if (setup.missing[0] !== undefined) return `${setup.missing[0]} cannot be read`;
     const { config, history } = layerRunningConfig(configInputOf(setup, { minor, catalogue })).layered;
-    const missing = fieldsNotInForce(config, after, fields, reader);
+    const missing = fieldsNotInForce(config, after, fields, { minor, catalogue });
     if (missing.length === 0) return null;
     const [first = ''] = missing;
     const origin = history.get(dottedPath(first))?.at(-1)?.origin;

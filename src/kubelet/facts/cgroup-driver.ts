@@ -22,21 +22,20 @@ export function cgroupDriverIssue(desired: unknown, runtime: RuntimeCgroupDriver
   return `cgroupDriver is ${String(desired)}, but the container runtime uses ${runtime.driver} (${runtime.source})`;
 }
 
-type RuntimeName = 'containerd' | 'crio' | 'docker';
 type Asked = readonly [source: string, argv: readonly string[], parse: (output: string) => CgroupDriver | null];
 
 /** Keeps a hung daemon from delaying the other facts. */
 const LIMIT = ['timeout', '10'];
 
 /** Commands of each runtime that show its driver, the best first. */
-const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
+const TOOLS = {
   containerd: [['containerd config dump', ['containerd', 'config', 'dump'], parseContainerdConfig]],
   crio: [
     ['crio status config', [...LIMIT, 'crio', 'status', 'config'], parseCrioConfig],
     ['crio config', ['crio', 'config'], parseCrioConfig],
   ],
   docker: [['docker info', [...LIMIT, 'docker', 'info', '--format', '{{.CgroupDriver}}'], parseDockerInfo]],
-};
+} satisfies Readonly<Record<string, readonly Asked[]>>;
 
 /**
  * Reads the cgroup driver of the runtime behind a CRI socket: first by CRI (RuntimeConfig, with crictl), then
@@ -77,6 +76,14 @@ export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
   });
 }
 
+/** Prints the type of the file system of the cgroups. */
+export const CGROUP_VERSION = { kind: 'command', argv: ['stat', '-f', '-c', '%T', '/sys/fs/cgroup'] } as const;
+
+/** The cgroup version of the host; null: unknown. */
+export function cgroupVersionOf({ exitCode, stdout }: CommandFact): 1 | 2 | null {
+  return exitCode === 0 ? (stdout.trim() === 'cgroup2fs' ? 2 : 1) : null;
+}
+
 const CALL = 'RuntimeConfig';
 const CRICTL = 'crictl runtime-config';
 
@@ -91,7 +98,7 @@ function crictlRuntimeConfig(criSocket: string): readonly string[] {
   return ['sh', '-c', script, 'sh', criSocket];
 }
 
-function runtimeNameOf(criSocket: string): RuntimeName {
+function runtimeNameOf(criSocket: string): keyof typeof TOOLS {
   return /crio/.test(criSocket) ? 'crio' : /docker/.test(criSocket) ? 'docker' : 'containerd';
 }
 

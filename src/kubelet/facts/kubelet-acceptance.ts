@@ -3,6 +3,7 @@ import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import { TEMPORARY_DIRECTORY } from '../../host/shell-program.ts';
 import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { flagKey, parseCommandLine } from '../flags/command-line.ts';
+import { CGROUP_VERSION, cgroupVersionOf } from './cgroup-driver.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';
 
@@ -14,22 +15,16 @@ export type KubeletAcceptance =
   | { readonly verdict: 'refused'; readonly cause: string; readonly hint: string; readonly isHost: boolean }
   | { readonly verdict: 'unknown'; readonly why: string };
 
-interface KubeletAcceptanceInput {
-  /** Path of the binary on the host; if missing, the binary of the same name on PATH is used. */
-  readonly kubeletPath: string;
-  /** Text of the KubeletConfiguration. */
-  readonly config: string;
-  /** The flags of the future command line, which override the configuration. See `flagsForQuery`. */
-  readonly flags: readonly Arg[];
-}
-
 /**
  * Makes the host's own kubelet binary validate a configuration without running: `--exit-on-lock-contention`
  * without a lock file is refused right after flags and file were read, defaulted and validated. The process
  * has no kubeconfig and only temporary directories, and is killed after a timeout.
+ * @param kubeletPath path of the binary on the host; if missing, the binary of the same name on PATH is used
+ * @param config text of the KubeletConfiguration
+ * @param flags of the future command line, which override the configuration: see `flagsForQuery`
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go (the same order from 1.20 to 1.36)
  */
-export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAcceptanceInput): Fact<KubeletAcceptance> {
+export function kubeletAcceptance(kubeletPath: string, config: string, flags: readonly Arg[]): Fact<KubeletAcceptance> {
   const words = flags.map(({ name, value }) => `--${name}=${value}`);
   return defineFact(
     { reported: { kind: 'command', argv: ['sh', '-c', ASK, 'sh', kubeletPath, ...words], stdin: config } },
@@ -54,12 +49,12 @@ export function queriedKubelet(kubeletPath: string): Fact<QueriedKubelet> {
   return defineFact(
     {
       version: { kind: 'command', argv: [kubeletPath, '--version'] },
-      cgroup: { kind: 'command', argv: ['stat', '-f', '-c', '%T', '/sys/fs/cgroup'] },
+      cgroup: CGROUP_VERSION,
     },
     ({ version, cgroup }) => ({
       isMissing: version.exitCode === 126 || version.exitCode === 127,
       version: version.exitCode === 0 ? parseKubeletVersion(version.stdout) : null,
-      cgroupVersion: cgroup.exitCode === 0 ? (cgroup.stdout.trim() === 'cgroup2fs' ? 2 : 1) : null,
+      cgroupVersion: cgroupVersionOf(cgroup),
     }),
   );
 }

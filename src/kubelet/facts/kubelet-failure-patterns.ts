@@ -7,12 +7,14 @@ export interface Pattern {
    * that a long line takes linear time.
    */
   readonly after?: readonly RegExp[];
-  readonly pattern: RegExp;
+  /** Default: the whole text. */
+  readonly pattern?: RegExp;
   /** Required in the same run: the first message alone is not the reason of an exit. */
   readonly needs?: RegExp;
   readonly cause: (match: RegExpExecArray) => string;
   readonly hint: string;
-  readonly fatal: boolean;
+  /** False: the cause may resolve by waiting. */
+  readonly fatal?: false;
 }
 
 /** Specific patterns before general ones: a failing run often logs several errors. */
@@ -23,7 +25,6 @@ export const PATTERNS: readonly Pattern[] = [
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
     hint: 'Renew the certificate with kubeletadm certs renew-kubelet, or join the host again with a new token',
-    fatal: true,
   },
   {
     after: [/unable to read existing bootstrap client config from /],
@@ -31,143 +32,116 @@ export const PATTERNS: readonly Pattern[] = [
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
     hint: 'Join the host again',
-    fatal: true,
   },
   {
     after: [/unable to load bootstrap kubeconfig: /],
-    pattern: /^.+$/,
     cause: ([reported]) => `the kubelet has no credentials: ${upTo(reported, JSON_ERROR)}`,
     hint: 'Join the host, or provide /etc/kubernetes/kubelet.conf',
-    fatal: true,
   },
   {
     after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
-    pattern: /^.+$/,
     cause: ([reported]) => `the kubelet has no usable kubeconfig: ${upTo(reported, JSON_ERROR)}`,
     hint: 'Join the host again',
-    fatal: true,
   },
   {
     pattern: /no client provided, cannot use webhook/,
     cause: () => 'the kubelet has no kubeconfig, and its authorization mode Webhook needs one',
     hint: 'Join the host, or provide /etc/kubernetes/kubelet.conf',
-    fatal: true,
   },
   {
     pattern: /failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1/,
     cause: () => 'the host uses cgroup v1, which this kubelet refuses',
     hint: 'Boot the host with cgroup v2, or set failCgroupV1: false',
-    fatal: true,
   },
   {
     after: [/failed to load kubelet config file/i, /failed to decode: /i],
-    pattern: /^.+$/,
     cause: ([reported]) => `the kubelet cannot read its configuration: ${reported.replace(/ in scheme "[^"]*"$/, '')}`,
     hint: 'Fix the field in the configuration',
-    fatal: true,
   },
   {
     after: [/failed to load kubelet config file/i, /open (?=\/)/i],
     pattern: /^(\S+): no such file/i,
     cause: (match) => `${match[1]} does not exist`,
     hint: 'Restore the file',
-    fatal: true,
   },
   {
     after: [/kubelet config file "?/],
     pattern: /^([^"\s]+)"? was empty/,
     cause: (match) => `${match[1]} is empty`,
     hint: 'Restore the content of the file',
-    fatal: true,
   },
   {
     after: [/cannot set feature gate /],
     pattern: /^(\S+) to (\S+), feature is locked to (\S+)/,
     cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
     hint: 'Remove the gate from featureGates',
-    fatal: true,
   },
   {
     after: [/unrecognized feature gate: /],
     pattern: /^(\S+)/,
     cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
     hint: 'Remove the gate from featureGates',
-    fatal: true,
   },
   {
     pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
     cause: (match) => `the kubelet is started with ${match[2]}, but the feature gate ${match[1]} of this flag is off`,
     hint: 'Enable the gate with the flag --feature-gates and remove the gate from configuration files. Or remove the flag that needs the gate',
-    fatal: true,
   },
   {
     after: [/unknown (?:shorthand )?flag: /],
-    pattern: /^(.+)$/,
     cause: (match) => `this kubelet does not know the flag ${match[1]}`,
     hint: 'Remove the flag from kubeletExtraArgs or KUBELET_EXTRA_ARGS',
-    fatal: true,
   },
   {
     after: [/invalid argument /],
     pattern: /^("(?:[^"\\]|\\.)*") for ("[^"]*") flag: (.+)$/,
     cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
     hint: 'Change the value in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
-    fatal: true,
   },
   {
     after: [/(?=\[?invalid configuration: )/],
-    pattern: /^.+$/,
     cause: ([reported]) => `the kubelet refuses its configuration: ${listOf(upTo(reported, ', path: &TypeMeta'))}`,
     hint: 'Change the fields named in the message',
-    fatal: true,
   },
   {
     after: [/kubelet cgroup driver: /],
     pattern: /^"?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
     cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
     hint: 'Set cgroupDriver to the driver of the runtime',
-    fatal: true,
   },
   {
     pattern: /running with swap on is not supported/i,
     cause: () => 'swap is on',
     hint: 'Disable swap (swapoff -a, /etc/fstab), or set failSwapOn: false',
-    fatal: true,
   },
   {
     after: [/Cipher suite /],
     pattern: /^(\S+) not supported/,
     cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
     hint: 'Remove or replace that entry of tlsCipherSuites',
-    fatal: true,
   },
   {
     after: [/unknown tls version "?/],
     pattern: /^([^"\s]+)/,
     cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
     hint: 'Set tlsMinVersion to a TLS version of this kubelet',
-    fatal: true,
   },
   {
     after: [/failed to run Kubelet: /],
     pattern: /^((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
     cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
     hint: 'Fix the quantity in systemReserved, kubeReserved or the eviction thresholds',
-    fatal: true,
   },
   {
     after: [/initialize logging: /],
-    pattern: /^(.+)$/,
     cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
     hint: 'Fix the fields of logging',
-    fatal: true,
   },
   {
     after: [/listen tcp /],
     pattern: /^\S*?:(\d+): bind: address already in use/,
     cause: (match) => `port ${match[1]} is in use by another process`,
     hint: 'Find the process with ss -ltnp and stop it',
-    fatal: true,
   },
   {
     after: [/validate CRI v1 (?:runtime|image) API for endpoint "/],
@@ -194,89 +168,72 @@ export const PATTERNS: readonly Pattern[] = [
     pattern: /^(\S+): no such file or directory/,
     cause: (match) => `${match[1]} does not exist`,
     hint: 'Create the file, or change the field that names it',
-    fatal: true,
   },
   {
     after: [/Failed to start ContainerManager: /],
     pattern: /^invalid Node Allocatable configuration\. Resource "([^"]+)"/,
     cause: (match) => `kubeReserved and systemReserved reserve more ${match[1]} than the host has`,
     hint: 'Reserve less in kubeReserved and systemReserved',
-    fatal: true,
   },
   {
     after: [/could not restore state from checkpoint: /],
     pattern: /^(.+), please drain this node and delete the (CPU|memory) manager checkpoint file "([^"]+)"/,
     cause: (match) => `the state file ${match[3]} of the ${match[2]} manager does not fit: ${match[1]}`,
     hint: 'Drain the node, stop the kubelet and delete that file',
-    fatal: true,
   },
   {
     after: [/Failed to start ContainerManager: Failed to enforce (?=System|Kube)/],
     pattern: /^(System|Kube) Reserved (?:Compressible )?Cgroup Limits on "([^"]*)": (.+)$/,
     cause: (match) => `${match[1]?.toLowerCase()}ReservedCgroup: the limits of cgroup ${match[2]} cannot be set: ${match[3]}`,
     hint: 'Create the cgroup before the kubelet starts, or change the field and enforceNodeAllocatable',
-    fatal: true,
   },
   {
     after: [/Failed to start ContainerManager: /],
-    pattern: /^(.+)$/,
     cause: (match) => `the kubelet cannot start its managers and cgroups: ${match[1]}`,
     hint: 'Check cgroupDriver and the cgroups of the host',
     fatal: false,
   },
   {
     after: [/Failed to register CRI auth plugins: /],
-    pattern: /^(.+)$/,
     cause: (match) => `the image credential providers cannot be used: ${match[1]}`,
     hint: 'Correct the flags image-credential-provider-config and image-credential-provider-bin-dir, or the files that they name',
-    fatal: true,
   },
   {
     pattern: /^No valid client certificate is found and the server is responsive/,
     cause: () => 'the kubelet has had no valid client certificate for five minutes',
     hint: 'See kubectl get csr, or join the host again',
-    fatal: true,
   },
   {
     pattern: /^The currently active client certificate has expired and the server is responsive/,
     cause: () => "the kubelet's client certificate has expired",
     hint: 'Renew the certificate with kubeletadm certs renew-kubelet, or join the host again',
-    fatal: true,
   },
   {
     after: [/bad --node-ip /],
     pattern: /^("[^"]*"): (.+)$/,
     cause: (match) => `--node-ip ${match[1]} is refused: ${match[2]}`,
     hint: 'Pass one address, or one of each IP family, with --node-ip',
-    fatal: true,
   },
   {
     after: [/failed to run Kubelet: reserved-cpus: /],
-    pattern: /^(.+)$/,
     cause: (match) => `reservedSystemCPUs: ${match[1]}`,
     hint: 'Reserve CPUs that the host has',
-    fatal: true,
   },
   {
     after: [/failed to validate kubelet flags: /],
-    pattern: /^(.+)$/,
     cause: (match) => `the kubelet refuses its flags: ${match[1]}`,
     hint: 'Change the flags in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
-    fatal: true,
   },
   {
     after: [/(?:command failed|^Error): unknown command /],
-    pattern: /^(.+)$/,
     cause: (match) => `the kubelet is started with the unknown word ${match[1]}`,
     hint: 'Remove the word from KUBELET_EXTRA_ARGS or the unit of the kubelet',
-    fatal: true,
   },
   {
     after: [/failed to merge kubelet configs: /],
     pattern: /^(?:failed to walk through kubelet dropin directory "[^"]*": )?(.+)$/,
     cause: (match) => `the kubelet cannot read its drop-in files: ${match[1]}`,
     hint: 'Correct the file in the directory of --config-dir',
-    fatal: true,
   },
   {
     pattern: /^Failed to start cAdvisor: .*too many open files/,

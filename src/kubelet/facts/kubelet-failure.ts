@@ -61,10 +61,12 @@ export function lastKubeletError(journal: string): string | null {
   return run?.exits[0] ?? run?.errors[0] ?? null;
 }
 
+const WHOLE = /^(.+)$/;
+
 /** The cause by the messages before an exit; null: no pattern matches, and no message announces an exit. */
-function explainRun({ messages, errors, exits }: KubeletRun): KubeletFailure | null {
+function explainRun({ messages, errors, exits }: ReturnType<typeof splitRuns>[number]): KubeletFailure | null {
   const reasons = exits.length > 0 ? exits : errors;
-  for (const { after = [], pattern, needs, cause, hint, fatal } of PATTERNS) {
+  for (const { after = [], pattern = WHOLE, needs, cause, hint, fatal = true } of PATTERNS) {
     if (needs !== undefined && !reasons.some((text) => needs.test(text))) continue;
     for (const text of needs === undefined ? reasons : messages) {
       const match = pattern.exec(behind(text, after));
@@ -139,20 +141,6 @@ const NOT_EXECUTED: KubeletFailure = {
   fatal: true,
 };
 
-/** What the journal shows of one process of the kubelet. */
-export interface KubeletRun {
-  /** Error messages as `message: error`, newest first. */
-  readonly messages: readonly string[];
-  /** Those of them that not every start prints. */
-  readonly errors: readonly string[];
-  /** Messages after which the kubelet exits, newest first. */
-  readonly exits: readonly string[];
-  /** The end of the process was logged, or its reason. */
-  readonly hasEnded: boolean;
-  /** Null: not logged. */
-  readonly end: ProcessEnd | null;
-}
-
 /** How systemd saw a process end. */
 export interface ProcessEnd {
   readonly kind: 'exit' | 'signal';
@@ -200,8 +188,10 @@ function openRun(): OpenRun {
 /**
  * The kubelet runs in a journal, oldest first. A run begins where systemd logs a start or the process ID changes. The
  * journal may have the last message of a process after the notice of its end.
+ * @returns of each process: `messages`: errors as `message: error`, newest first; `errors`: those that not every start
+ *   prints; `exits`: those after which the kubelet exits; `hasEnded`: its end was logged, or the reason; `end`: null: not logged
  */
-export function splitRuns(journal: string): readonly KubeletRun[] {
+function splitRuns(journal: string) {
   const runs = [openRun()];
   for (const entry of journalEntries(journal)) {
     const current = runs.at(-1) as OpenRun;

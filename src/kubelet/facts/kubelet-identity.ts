@@ -36,7 +36,7 @@ export const clientIdentity = defineFact(
   ({ conf, pem, date }, parseText): ClientIdentity => {
     if (conf?.content === undefined) return { state: 'missing' };
     const now = date.exitCode === 0 ? new Date(Number(date.stdout.trim()) * 1000) : null;
-    return identityIn(parseText(conf.content, readKubeconfig), { currentPem: pem?.content ?? null, now, parseText });
+    return identityIn(parseText(conf.content, readKubeconfig), pem?.content ?? null, now, parseText);
   },
 );
 
@@ -45,16 +45,8 @@ export function registeredNode(identity: ClientIdentity): string | null {
   return identity.state === 'usable' ? (/^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] ?? null) : null;
 }
 
-/** Credentials of the kubelet's user in a kubeconfig. Null: not a kubeconfig. */
-interface ReadKubeconfig {
-  readonly server: string | null;
-  readonly certificate: string | null;
-  readonly certificatePath: string | null;
-  /** A token, or an exec plugin. */
-  readonly hasOther: boolean;
-}
-
-function readKubeconfig(text: string): ReadKubeconfig | null {
+/** Credentials of the kubelet's user in a kubeconfig; `hasOther`: a token, or an exec plugin. Null: not a kubeconfig. */
+function readKubeconfig(text: string) {
   const { documents, problems } = parseSource(text, KUBELET_CONF);
   const root = documents[0]?.root ?? null;
   if (problems.length > 0 || root === null) return null;
@@ -67,39 +59,33 @@ function readKubeconfig(text: string): ReadKubeconfig | null {
   };
 }
 
-interface IdentityFacts {
-  readonly currentPem: string | null;
-  /** The clock of the host; null: unknown. */
-  readonly now: Date | null;
-  readonly parseText: ParseText;
-}
-
-function identityIn(kubeconfig: ReadKubeconfig | null, facts: IdentityFacts): ClientIdentity {
+/** @param now the clock of the host; null: unknown */
+function identityIn(
+  kubeconfig: ReturnType<typeof readKubeconfig>,
+  currentPem: string | null,
+  now: Date | null,
+  parseText: ParseText,
+): ClientIdentity {
   if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is not a kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
-  if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), { source: KUBELET_CONF, server }, facts);
+  const validate = (pem: string, source: string): ClientIdentity => {
+    try {
+      const { subject, notAfter } = parseText(pem, readCertificateHead);
+      const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
+      if (now !== null && notAfter < now)
+        return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
+      return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
+    } catch {
+      return { state: 'unusable', why: `${source} contains no certificate` };
+    }
+  };
+  if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF);
   if (path === KUBELET_CLIENT_PEM)
-    return facts.currentPem === null
+    return currentPem === null
       ? { state: 'unusable', why: `${KUBELET_CLIENT_PEM} does not exist yet` }
-      : validate(facts.currentPem, { source: KUBELET_CLIENT_PEM, server }, facts);
+      : validate(currentPem, KUBELET_CLIENT_PEM);
   if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
-}
-
-function validate(
-  pem: string,
-  { source, server }: { readonly source: string; readonly server: string | null },
-  { now, parseText }: IdentityFacts,
-): ClientIdentity {
-  try {
-    const { subject, notAfter } = parseText(pem, readCertificateHead);
-    const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
-    if (now !== null && notAfter < now)
-      return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
-    return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
-  } catch {
-    return { state: 'unusable', why: `${source} contains no certificate` };
-  }
 }
 
 /** A member of the first entry of a list in a kubeconfig. */

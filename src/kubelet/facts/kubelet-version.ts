@@ -3,13 +3,6 @@ import { quoteValue } from '../../codec/document-problems.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { KUBELET_PROGRAM } from '../../kube/well-known.ts';
 
-interface KubeletBinary {
-  /** e.g. `v1.36.2`. */
-  readonly version: string;
-  /** Path, e.g. `/usr/bin/kubelet`. */
-  readonly path: string;
-}
-
 /** Paths that the templates of the unit can hold. */
 const UNIT_WORD = /^[^\s"'\\;$]+$/;
 
@@ -35,7 +28,7 @@ export const kubeletBinary = defineFact(
     packaged: { kind: 'file', path: KUBELET_PROGRAM, content: false },
     ofUnit: { kind: 'command', argv: ['sh', '-c', UNIT_PROGRAM_SCRIPT] },
   },
-  ({ version, path, packaged, ofUnit }): KubeletBinary | { readonly error: string } | null => {
+  ({ version, path, packaged, ofUnit }) => {
     const [program = '', ...output] = ofUnit.exitCode === 0 ? ofUnit.stdout.split('\n') : [];
     if (program.startsWith('/') && output.join('') !== '') return binaryAt(program, output.join('\n'), ofUnit.exitCode);
     if (path.exitCode !== 0 && version.exitCode !== 0) return null;
@@ -49,7 +42,12 @@ export const kubeletBinary = defineFact(
   },
 );
 
-function binaryAt(path: string, output: string, exitCode: number | null): KubeletBinary | { readonly error: string } {
+/** For example v1.36.2 at /usr/bin/kubelet. */
+function binaryAt(
+  path: string,
+  output: string,
+  exitCode: number | null,
+): { readonly version: string; readonly path: string } | { readonly error: string } {
   const version = parseKubeletVersion(output);
   if (version === null) {
     const reported = crashReason(output);

@@ -25,13 +25,6 @@ export interface NodeEvidence {
   readonly addresses: readonly string[] | null;
 }
 
-interface NodeEvidenceOptions {
-  /** What the host has to sign: `challengeOf` a nonce that was never used. */
-  readonly challenge: string;
-  /** kubeconfig of the kubelet; default /etc/kubernetes/kubelet.conf. */
-  readonly kubeconfig?: string | undefined;
-}
-
 /** More than any certificate and signature take. */
 const MAX_OUTPUT = 64 * 1024;
 const MAX_LINE = 500;
@@ -82,8 +75,12 @@ export const machineEvidence: Fact<Pick<NodeEvidence, 'machineId' | 'addresses'>
   }),
 );
 
-/** Reads the evidence of a host with one command and a few files, in an existing round trip. */
-export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvidenceOptions): Fact<NodeEvidence> {
+/**
+ * Reads the evidence of a host with one command and a few files, in an existing round trip.
+ * @param challenge what the host has to sign: `challengeOf` a nonce that was never used
+ * @param kubeconfig of the kubelet
+ */
+export function nodeEvidence(challenge: string, kubeconfig: string = KUBELET_CONF): Fact<NodeEvidence> {
   return defineFact(
     {
       ...machineEvidence.queries,

@@ -4,7 +4,7 @@ import { closestName } from '../../base/text/closest-name.ts';
 import { expectedFlagValue } from '../../base/text/go-flag-value.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
+import { type Catalogue, formatMinor, type KubeletReader, type Minor } from '../catalogue/catalogue.ts';
 import { findFlag, flagKey } from './command-line.ts';
 
 /** Last minor whose kubelet runs the in-tree cloud provider without a feature gate. */
@@ -16,13 +16,11 @@ const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
   ['vsphere', 28],
 ]);
 
-export interface KubeletToCheck {
-  readonly minor: Minor;
+export interface KubeletToCheck extends KubeletReader {
   /**
    * The kubelet is not installed yet: the minor is the cluster's, and the future binary may have other flags.
    */
   readonly assumed: boolean;
-  readonly catalogue: Catalogue;
 }
 
 /**
@@ -61,12 +59,8 @@ export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): 
     return { code: 'KUBELET_FLAG_UNKNOWN', path, message, hint: 'Remove the flag' };
   }
   const hint = entry.field === null ? 'Remove the flag' : `Set the field ${entry.field} of KubeletConfiguration instead`;
-  return {
-    code: 'KUBELET_FLAG_UNKNOWN',
-    path,
-    message: `${kubelet}: the flag was removed in ${formatMinor(entry.removedIn ?? minor)}`,
-    hint,
-  };
+  const message = `${kubelet}: the flag was removed in ${formatMinor(entry.removedIn ?? minor)}`;
+  return { code: 'KUBELET_FLAG_UNKNOWN', path, message, hint };
 }
 
 /** The flags of a kubelet, found as the kubelet does: `_` is equivalent to `-`. */
@@ -92,12 +86,8 @@ export function wrongArgument(arg: Arg, minor: Minor, catalogue: Catalogue): Pro
 function contradictedName({ name, value }: Arg, nodeName: string): Problem | null {
   if (name !== 'hostname-override' || nodeNameOf(value) === nodeName) return null;
   const message = `hostname-override is ${value}, but the node's name is ${nodeName}: the kubelet cannot register`;
-  return {
-    code: 'NODE_NAME_CONTRADICTED',
-    path: 'kubeletExtraArgs hostname-override',
-    message,
-    hint: 'Set only nodeRegistration.name (--node-name)',
-  };
+  const hint = 'Set only nodeRegistration.name (--node-name)';
+  return { code: 'NODE_NAME_CONTRADICTED', path: 'kubeletExtraArgs hostname-override', message, hint };
 }
 
 /**
@@ -116,11 +106,7 @@ function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {
     last === undefined
       ? `no kubelet has an in-tree cloud provider ${value}`
       : `a ${formatMinor(minor)} kubelet has no in-tree cloud provider ${value}: ${formatMinor(last)} was the last`;
-  return {
-    code: 'CLOUD_PROVIDER_GONE',
-    message,
-    hint: "Use cloud-provider 'external' with a cloud controller manager",
-  };
+  return { code: 'CLOUD_PROVIDER_GONE', message, hint: "Use cloud-provider 'external' with a cloud controller manager" };
 }
 
 /** The flags of one version of a program. */

@@ -1,14 +1,9 @@
 import type { Arg } from '../../base/arg.ts';
 import type { FlagEntry, KubeletReader } from '../catalogue/catalogue.ts';
 
-/** `index`: position of its first word. */
-interface CommandLineFlag extends Arg {
-  readonly index: number;
-}
-
 export interface CommandLine {
-  /** Flags in the given order, with their names in the catalogue; a flag without a value is `true`. */
-  readonly flags: readonly CommandLineFlag[];
+  /** Flags in the given order, with their names in the catalogue and the index of their first word; a flag without a value is `true`. */
+  readonly flags: readonly (Arg & { readonly index: number })[];
   /** Words that are neither flags nor values, with which the kubelet does not start. */
   readonly others: readonly string[];
 }
@@ -23,7 +18,7 @@ const WITHOUT_VALUE: ReadonlySet<string> = new Set(['bool', 'version']);
  * @see github.com/spf13/pflag; k8s.io/component-base/cli/flag (word separators)
  */
 export function parseCommandLine(words: readonly string[], options: KubeletReader): CommandLine {
-  const flags: CommandLineFlag[] = [];
+  const flags: (Arg & { readonly index: number })[] = [];
   const others: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string;

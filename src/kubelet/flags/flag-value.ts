@@ -1,68 +1,34 @@
 import type { Arg } from '../../base/arg.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
-import { readScalar, type ScalarFault, type ScalarToken } from '../../codec/scalar.ts';
+import { readScalar, type ScalarToken } from '../../codec/scalar.ts';
 import type { ScalarNode } from '../../codec/type-node.ts';
 import type { Field, Flag, KubeletReader } from '../catalogue/catalogue.ts';
 import { valueAt } from '../documents/values.ts';
-
-/** A field set by flags, in the form of the configuration file. */
-interface FlagSetting {
-  /** e.g. `authentication.x509.clientCAFile`. */
-  readonly path: string;
-  /**
-   * Effective value: repeated list and map flags are merged, feature gates are merged over those of the file.
-   */
-  readonly value: Json;
-  /** Value from the flags alone. */
-  readonly own: Json;
-  readonly flag: Flag;
-  /** The last flag of the name. */
-  readonly last: Arg;
-}
-
-interface UnreadableFlag {
-  readonly flag: Flag;
-  readonly last: Arg;
-  readonly path: string;
-  /** The reason why the kubelet rejects the flag, as a clause. */
-  readonly why: string;
-}
-
-interface AppliedFlags {
-  readonly settings: readonly FlagSetting[];
-  readonly unreadable: readonly UnreadableFlag[];
-}
 
 /**
  * The fields that a command line sets over a configuration file. Flags without a field in that minor are
  * ignored.
  * @param config fields of the file, with or without defaults
+ * @returns `settings`: each with the last flag of its name, its effective value in the form of the file (repeated list and map
+ *   flags are merged, feature gates over those of the file), and `own`, its value from the flags alone; `unreadable`: with the
+ *   reason why the kubelet rejects the flag, as a clause
  */
-export function readFlagSettings(flags: readonly Arg[], config: JsonObject, options: KubeletReader): AppliedFlags {
-  const settings: FlagSetting[] = [];
-  const unreadable: UnreadableFlag[] = [];
-  for (const [name, given] of groupByName(flags)) {
-    const found = fieldOfFlag(name, options);
+export function readFlagSettings(flags: readonly Arg[], config: JsonObject, options: KubeletReader) {
+  const found = [...groupByName(flags)].flatMap(([name, given]) => {
+    const known = fieldOfFlag(name, options);
     const last = given.at(-1);
-    if (found === null || last === undefined) continue;
-    const { flag, field } = found;
-    const read = readFlagValue(
-      flag,
-      given.map(({ value }) => value),
-      field,
-    );
-    if ('fault' in read) unreadable.push({ flag, last, path: field.path, why: read.fault });
-    else
-      settings.push({
-        path: field.path,
-        value: combineWithFile(flag, valueAt(config, field.path), read.value),
-        own: read.value,
-        flag,
-        last,
-      });
-  }
-  return { settings, unreadable };
+    if (known === null || last === undefined) return [];
+    const { flag, field } = known;
+    const texts = given.map(({ value }) => value);
+    return [{ flag, last, path: field.path, read: readFlagValue(flag, texts, field) }];
+  });
+  return {
+    settings: found.flatMap(({ read, ...one }) =>
+      'fault' in read ? [] : [{ ...one, value: combineWithFile(one.flag, valueAt(config, one.path), read.value), own: read.value }],
+    ),
+    unreadable: found.flatMap(({ read, ...one }) => ('fault' in read ? [{ ...one, why: read.fault }] : [])),
+  };
 }
 
 /** The flag of a minor and its equivalent field; null if one of both is missing in the minor. */
@@ -83,8 +49,6 @@ function groupByName(flags: readonly Arg[]): ReadonlyMap<string, readonly Arg[]>
   return groups;
 }
 
-export type FlagValue = { readonly value: Json } | { readonly fault: string };
-
 /**
  * The field value set by all flags of one name, in the form of the configuration file.
  * @param texts values of the flag, in order: the last scalar wins, lists and maps are merged
@@ -94,7 +58,7 @@ export type FlagValue = { readonly value: Json } | { readonly fault: string };
  * @see kubernetes/kubernetes cmd/kubelet/app/options (flag types), k8s.io/component-base/cli/flag,
  *   pkg/util/flag
  */
-export function readFlagValue(flag: Flag, texts: readonly string[], field: Field): FlagValue {
+export function readFlagValue(flag: Flag, texts: readonly string[], field: Field): { readonly value: Json } | { readonly fault: string } {
   try {
     return { value: readTexts(flag, texts, field) };
   } catch (error) {
@@ -146,11 +110,7 @@ function tokenOf(text: string, { kind }: ScalarNode): ScalarToken {
 function scalar(type: ScalarNode, token: ScalarToken): Json {
   const read = readScalar(type, token);
   if ('value' in read) return read.value;
-  throw fault(read.fault);
-}
-
-function fault({ message }: ScalarFault): FlagFault {
-  return new FlagFault(message);
+  throw new FlagFault(read.fault.message);
 }
 
 function nanoseconds(text: string): Json {

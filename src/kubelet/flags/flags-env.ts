@@ -3,7 +3,7 @@ import { AppError, type Problem } from '../../base/errors.ts';
 import { quoteGo } from '../../base/text/go-quote.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../../host/systemd/environment.ts';
 import { formatTaint, type Taint } from '../../kube/taint.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { KubeletReader } from '../catalogue/catalogue.ts';
 import { parseCommandLine } from './command-line.ts';
 import { nodeLabelIssues } from './node-labels.ts';
 
@@ -135,13 +135,6 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-interface UpgradeFlagsOptions {
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-  /** Move the socket to instance-config.yaml. */
-  readonly moveSocket: boolean;
-}
-
 export interface UpgradedFlags {
   /** The remaining flags, in their order. */
   readonly flags: readonly Arg[];
@@ -170,9 +163,13 @@ const KUBEADM_MADE: ReadonlySet<string> = new Set([
  * Computes kubeadm-flags.env for an upgraded node. kubeadm's own rewrite sorts the flags and damages quoted
  * values; here order and values are preserved.
  * @param text content of the file; empty: no file
+ * @param options.moveSocket move the socket to instance-config.yaml
  * @see kubeadm 1.36 phases/upgrade/postupgrade.go (the socket), 1.35 (`pod-infra-container-image`)
  */
-export function upgradeFlags(text: string, { minor, catalogue, moveSocket }: UpgradeFlagsOptions): UpgradedFlags {
+export function upgradeFlags(
+  text: string,
+  { minor, catalogue, moveSocket }: KubeletReader & { readonly moveSocket: boolean },
+): UpgradedFlags {
   const found = parseCommandLine(readFlagsEnv(text), { minor, catalogue }).flags.map(
     ({ name, value }): Arg => ({ name, value: quoteFlagValue(value) }),
   );

@@ -12,14 +12,10 @@ export interface KubeadmDefaultsInput {
   readonly certificatesDir: string;
 }
 
-/** kubeadm's value for a field. `advise`: a different value is kept with a warning. */
-interface KubeadmDefault {
-  readonly path: readonly string[];
-  readonly value: Json;
-  readonly advise: boolean;
-}
-
-function kubeadmDefaultList(input: KubeadmDefaultsInput): readonly KubeadmDefault[] {
+/** kubeadm's values of fields. `advise`: a different value is kept with a warning. */
+function kubeadmDefaultList(
+  input: KubeadmDefaultsInput,
+): readonly { readonly path: readonly string[]; readonly value: Json; readonly advise: boolean }[] {
   return [
     { path: ['staticPodPath'], value: MANIFESTS_DIR, advise: true },
     { path: ['clusterDNS'], value: [input.clusterDNS], advise: true },

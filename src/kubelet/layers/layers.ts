@@ -38,21 +38,14 @@ export interface LayeredConfig {
 export const NO_LAYERS: LayeredConfig = { config: {}, history: new Map() };
 
 /** A layer: an overlay that is merged over the previous layers, or the complete configuration including the layer. */
-export type Layer = Overlay | Result;
-
-interface Overlay {
-  readonly overlay: JsonObject;
+export type Layer = {
   /** Origin of a leaf in this layer. */
   readonly originOf: (path: string) => Origin;
-}
-
-interface Result {
-  readonly result: JsonObject;
-  /** Origin of a leaf in this layer. */
-  readonly originOf: (path: string) => Origin;
-  /** Leaves that the layer sets, even to the same value: the origin of a repeated value is its last layer. */
-  readonly sets?: Iterable<string>;
-}
+} & (
+  | { readonly overlay: JsonObject }
+  /** `sets`: leaves that the layer sets, even to the same value: the origin of a repeated value is its last layer. */
+  | { readonly result: JsonObject; readonly sets?: Iterable<string> }
+);
 
 /** Adds a layer on top. An overlay sets all its leaves. */
 export function addLayer(current: LayeredConfig, layer: Layer): LayeredConfig {

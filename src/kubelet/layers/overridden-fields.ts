@@ -13,20 +13,6 @@ interface OverriddenField {
   readonly isChanged: boolean;
 }
 
-export interface OverrideInput {
-  /** Effective configuration of the present config.yaml. */
-  readonly before: LayeredConfig;
-  /** Effective configuration of the new config.yaml. */
-  readonly after: LayeredConfig;
-  /** Effective configuration with the ConfigMap. */
-  readonly running: LayeredConfig;
-  /**
-   * The leaves that the ConfigMap sets: the agent merges the others from the new config.yaml. Null: it is complete.
-   * Undefined: unknown.
-   */
-  readonly sets: readonly string[] | null | undefined;
-}
-
 export interface Overrides {
   readonly fields: readonly OverriddenField[];
   /** Changed fields for which the host does not show whether the ConfigMap sets them. */
@@ -37,9 +23,19 @@ export interface Overrides {
  * Finds the fields that config.yaml sets, or that its change affects, without effect because the kubelet runs a
  * ConfigMap with other values. Flags and drop-ins are part of all inputs, so that a field that they override is not
  * found.
+ * @param options effective configurations: `before` of the present config.yaml, `after` of the new one, `running` with the
+ *   ConfigMap. `sets`: the leaves that the ConfigMap sets: the agent merges the others from the new config.yaml. Null: it is complete.
+ *   Undefined: unknown
  */
-export function findOverrides({ before, after, running, sets }: OverrideInput): Overrides {
-  const [old, desired, current] = [before.config, after.config, running.config].map(leavesOf) as [Leaves, Leaves, Leaves];
+export function findOverrides({
+  before,
+  after,
+  running,
+  sets,
+}: Readonly<Record<'before' | 'after' | 'running', LayeredConfig>> & {
+  readonly sets: readonly string[] | null | undefined;
+}): Overrides {
+  const [old, desired, current] = [leavesOf(before.config), leavesOf(after.config), leavesOf(running.config)];
   const fields: OverriddenField[] = [];
   const unknown: string[] = [];
   for (const path of [...new Set([...old.keys(), ...desired.keys(), ...current.keys()])].sort()) {
@@ -52,8 +48,6 @@ export function findOverrides({ before, after, running, sets }: OverrideInput): 
   }
   return { fields, unknown };
 }
-
-type Leaves = ReadonlyMap<string, Json>;
 
 /** Whether an overlay with these leaves sets a field: one of them, below one (a removed map), or above one. */
 export function isSetBy(leaves: readonly string[], path: string): boolean {

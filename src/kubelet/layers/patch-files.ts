@@ -67,13 +67,13 @@ export interface PatchFile {
 
 interface PatchPlan {
   /** In order of application. */
-  readonly patches: readonly PlannedPatch[];
+  readonly patches: PlannedPatch[];
   /** Files with patches. */
-  readonly used: readonly string[];
+  readonly used: string[];
   /** Files that are not patches, with reasons: reported, but not an error. */
-  readonly ignored: readonly { readonly path: string; readonly reason: string }[];
+  readonly ignored: { readonly path: string; readonly reason: string }[];
   /** With an error among them nothing may be applied. */
-  readonly problems: readonly Problem[];
+  readonly problems: Problem[];
 }
 
 /**
@@ -81,14 +81,12 @@ interface PatchPlan {
  * order, directory by directory, and documents in file order; JSON patches may be written in YAML. All
  * problems are reported at once.
  * @param files all regular files below the directory, in any order
- * @returns problem codes: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME (a
- *   warning)
  * @returns codes of problems: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME
  *   (a warning)
  * @see kubeadm 1.36 app/util/patches
  */
 export function planPatches(files: readonly PatchFile[]): PatchPlan {
-  const plan: MutablePlan = { patches: [], used: [], ignored: [], problems: [] };
+  const plan: PatchPlan = { patches: [], used: [], ignored: [], problems: [] };
   for (const file of files.toSorted((a, b) => comparePaths(a.path, b.path))) planFile(plan, file);
   return plan;
 }
@@ -122,14 +120,7 @@ export function applyPatchFile(value: JsonObject, { patch, type, source }: Kubel
   }
 }
 
-interface MutablePlan {
-  readonly patches: PlannedPatch[];
-  readonly used: string[];
-  readonly ignored: { readonly path: string; readonly reason: string }[];
-  readonly problems: Problem[];
-}
-
-function planFile(plan: MutablePlan, { path, text }: PatchFile): void {
+function planFile(plan: PatchPlan, { path, text }: PatchFile): void {
   const base = baseName(path);
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });

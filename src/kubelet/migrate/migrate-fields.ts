@@ -1,3 +1,4 @@
+import type { Arg } from '../../base/arg.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
@@ -24,15 +25,22 @@ export interface FieldEdit {
   readonly value: Json | undefined;
 }
 
-export interface Migrated {
-  readonly steps: readonly MigrationStep[];
-  readonly edits: readonly FieldEdit[];
-}
-
-interface FieldMigrationOptions {
+export interface MigrateOptions {
   readonly from: Minor;
   readonly to: Minor;
   readonly catalogue: Catalogue;
+  /** The kubelet's command line in addition to the file. */
+  readonly flags: readonly Arg[];
+  /** Write the old defaults where the new minor has others. */
+  readonly keepDefaults: boolean;
+}
+
+/** The minors of a migration, and what is known about kubelets. */
+export type Minors = Pick<MigrateOptions, 'from' | 'to' | 'catalogue'>;
+
+export interface Migrated {
+  readonly steps: readonly MigrationStep[];
+  readonly edits: readonly FieldEdit[];
 }
 
 /**
@@ -40,8 +48,8 @@ interface FieldMigrationOptions {
  * values, changed types. Feature gates are handled separately.
  * @param config as written, decoded for the old minor, without apiVersion and kind
  */
-export function migrateFields(config: JsonObject, options: FieldMigrationOptions): Migrated {
-  const found: { readonly edits: FieldEdit[]; readonly steps: MigrationStep[] } = { edits: [], steps: [] };
+export function migrateFields(config: JsonObject, options: Minors): Migrated {
+  const found: Found = { edits: [], steps: [] };
   visit(config, { path: [], pattern: '' }, options, found);
   return found;
 }
@@ -51,12 +59,9 @@ interface Place {
   readonly pattern: string;
 }
 
-function visit(
-  config: JsonObject,
-  place: Place,
-  options: FieldMigrationOptions,
-  found: { edits: FieldEdit[]; steps: MigrationStep[] },
-): void {
+type Found = { readonly edits: FieldEdit[]; readonly steps: MigrationStep[] };
+
+function visit(config: JsonObject, place: Place, options: Minors, found: Found): void {
   for (const [name, value] of Object.entries(config)) {
     const at = { path: [...place.path, name], pattern: place.pattern === '' ? name : `${place.pattern}.${name}` };
     const field = options.catalogue.field(at.pattern, options.to);
@@ -66,12 +71,7 @@ function visit(
   }
 }
 
-function removeField(
-  value: Json,
-  { path, pattern }: Place,
-  { to, catalogue }: FieldMigrationOptions,
-  { edits, steps }: { edits: FieldEdit[]; steps: MigrationStep[] },
-): void {
+function removeField(value: Json, { path, pattern }: Place, { to, catalogue }: Minors, { edits, steps }: Found): void {
   const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
   const why = to < since ? `added in ${formatMinor(since)}` : `removed in ${formatMinor(until + 1)}`;
   const lossy = !isEmpty(value);
@@ -80,13 +80,7 @@ function removeField(
   steps.push({ did: 'removed', what: path.join('.'), message: `unknown to a ${formatMinor(to)} kubelet, ${why}${lost}`, lossy });
 }
 
-function checkValue(
-  value: Json,
-  field: Field,
-  { path, pattern }: Place,
-  { from, to, catalogue }: FieldMigrationOptions,
-  { edits, steps }: { edits: FieldEdit[]; steps: MigrationStep[] },
-): void {
+function checkValue(value: Json, field: Field, { path, pattern }: Place, { from, to, catalogue }: Minors, { edits, steps }: Found): void {
   const before = catalogue.field(pattern, from);
   const what = path.join('.');
   if (before !== null && before.type !== field.type) {
@@ -142,21 +136,13 @@ function convert(value: Json, { type }: Field): Json | null {
   return nanoseconds === null ? null : Number(nanoseconds);
 }
 
-interface MigratedGates {
-  /** The remaining gates. */
-  readonly gates: Readonly<Record<string, boolean>>;
-  readonly steps: readonly MigrationStep[];
-}
-
 /**
  * Removes gates that the new minor does not know or that only set their default. A removed gate whose
  * behaviour cannot be kept is lossy.
  * @param gates effective gates of the old kubelet, from file and flags
+ * @returns the remaining gates
  */
-export function migrateGates(
-  gates: Readonly<Record<string, boolean>>,
-  { to, catalogue }: { readonly to: Minor; readonly catalogue: Catalogue },
-): MigratedGates {
+export function migrateGates(gates: Readonly<Record<string, boolean>>, { to, catalogue }: Minors) {
   const steps: MigrationStep[] = [];
   const kept = Object.entries(gates).filter(([name, value]) => {
     const verdict = validateGate(name, value, to, catalogue);

@@ -8,28 +8,15 @@ import { valueAt } from '../documents/values.ts';
 import { isRelativePath } from '../effective/running-config.ts';
 import { checkExtraArgs } from '../flags/check-extra-args.ts';
 import { combineWithFile, fieldOfFlag, readFlagValue } from '../flags/flag-value.ts';
-import type { FieldEdit, MigrationStep } from './migrate-fields.ts';
-
-interface MigratedFlags {
-  /** The remaining flags, in the given order. */
-  readonly flags: readonly Arg[];
-  readonly edits: readonly FieldEdit[];
-  readonly steps: readonly MigrationStep[];
-}
-
-interface FlagMigrationOptions {
-  readonly from: Minor;
-  readonly to: Minor;
-  readonly catalogue: Catalogue;
-  /** The fields of the file, including gates. */
-  readonly config: JsonObject;
-}
+import type { FieldEdit, Migrated, MigrateOptions, MigrationStep, Minors } from './migrate-fields.ts';
 
 /**
  * Converts flags into the equivalent fields, removes flags that no longer exist and keeps the rest.
- * @param given in command-line order
+ * @param config the fields of the file, including gates
+ * @returns `flags`: the remaining ones, in command-line order
  */
-export function migrateFlags(given: readonly Arg[], options: FlagMigrationOptions): MigratedFlags {
+export function migrateFlags(config: JsonObject, options: MigrateOptions): Migrated & { readonly flags: readonly Arg[] } {
+  const given = options.flags;
   const edits: FieldEdit[] = [];
   const steps: MigrationStep[] = [];
   const kept = new Set<string>();
@@ -42,7 +29,7 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
       steps.push(strange);
       continue;
     }
-    const moved = moveIntoField(name, group, options);
+    const moved = moveIntoField(name, group, config, options);
     if (moved !== null) {
       steps.push(moved.step, ...relativePath(moved.edit, options));
       if (moved.edit !== null) edits.push(moved.edit);
@@ -66,7 +53,7 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
 }
 
 /** A flag unknown to the old kubelet: the minor or the flag is wrong. */
-function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): MigrationStep | null {
+function notOfOld(name: string, { from, catalogue }: Minors): MigrationStep | null {
   if (!catalogue.flags.has(name) || catalogue.flag(name, from) !== null) return null;
   return {
     did: 'removed',
@@ -80,7 +67,8 @@ function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): Migr
 function moveIntoField(
   name: string,
   texts: readonly string[],
-  { from, to, catalogue, config }: FlagMigrationOptions,
+  config: JsonObject,
+  { from, to, catalogue }: Minors,
 ): { readonly step: MigrationStep; readonly edit: FieldEdit | null } | null {
   const flag = catalogue.flag(name, from) ?? catalogue.flag(name, to);
   const path = catalogue.flags.get(name)?.field ?? null;
@@ -109,7 +97,7 @@ function moveIntoField(
 }
 
 /** Whether a kubelet treats the value in its configuration file as unset, unlike the same value of the flag: `""`, 0. */
-function isReplacedByDefault(path: string, value: Json, { to, catalogue }: Pick<FlagMigrationOptions, 'to' | 'catalogue'>): boolean {
+function isReplacedByDefault(path: string, value: Json, { to, catalogue }: Pick<Minors, 'to' | 'catalogue'>): boolean {
   if (typeof value === 'object') return false;
   const config = path.split('.').reduceRight<Json>((inner, name) => ({ [name]: inner }), value) as JsonObject;
   const effective = valueAt(effectiveConfiguration(config, { minor: to, catalogue }), path);
@@ -117,7 +105,7 @@ function isReplacedByDefault(path: string, value: Json, { to, catalogue }: Pick<
 }
 
 /** A relative path moved unchanged would refer to another directory. */
-function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): readonly MigrationStep[] {
+function relativePath(edit: FieldEdit | null, { to }: Minors): readonly MigrationStep[] {
   const what = edit?.path.join('.') ?? '';
   if (edit?.value === undefined || !isRelativePath(what, edit.value, to)) return [];
   const message = `${inlineValue(edit.value)} is a relative path. In the flag, the path was relative to the working directory of the kubelet; in the field, it is relative to the directory of the configuration file`;
@@ -136,7 +124,7 @@ function moveText(path: string, reported: Json | undefined, { value, own }: { re
 function endOf(
   name: string,
   values: ReadonlyMap<string, string>,
-  { from, to, catalogue }: FlagMigrationOptions,
+  { from, to, catalogue }: Minors,
 ): { readonly step: MigrationStep; readonly renamed?: string } | null {
   const entry = catalogue.flags.get(name);
   if (entry === undefined || catalogue.flag(name, to) !== null) return null;
@@ -158,14 +146,14 @@ function endOf(
 /** The first minor without dockershim, the previous default runtime. */
 const DOCKERSHIM_GONE: Minor = 24;
 
-function dockerByDefault(values: ReadonlyMap<string, string>, { from, to }: FlagMigrationOptions): readonly MigrationStep[] {
+function dockerByDefault(values: ReadonlyMap<string, string>, { from, to }: Minors): readonly MigrationStep[] {
   if (values.size === 0 || values.has('container-runtime') || from >= DOCKERSHIM_GONE || to < DOCKERSHIM_GONE) return [];
   const message = `without this flag, a ${formatMinor(from)} kubelet runs containers with Docker; a ${formatMinor(to)} kubelet needs a CRI runtime`;
   return [{ did: 'changes', what: '--container-runtime', message, lossy: false }];
 }
 
 /** Remaining flags that the new kubelet rejects, and deprecated ones. */
-function strangeFlags(flags: readonly Arg[], { to, catalogue }: FlagMigrationOptions): readonly MigrationStep[] {
+function strangeFlags(flags: readonly Arg[], { to, catalogue }: Minors): readonly MigrationStep[] {
   const refused = refusedFlags(flags, to, catalogue);
   const deprecated = flags.flatMap(({ name }): MigrationStep[] => {
     if (refused.some(({ what }) => what === `--${name}`)) return [];

@@ -16,19 +16,9 @@ import { setAt } from '../layers/kubeadm-defaults.ts';
 import { isAtOrBelow } from '../layers/layers.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { editYaml } from './edit-yaml.ts';
-import type { FieldEdit, MigrationStep } from './migrate-fields.ts';
+import type { FieldEdit, Migrated, MigrateOptions, MigrationStep } from './migrate-fields.ts';
 import { migrateFields, migrateGates } from './migrate-fields.ts';
 import { migrateFlags } from './migrate-flags.ts';
-
-export interface MigrateOptions {
-  readonly from: Minor;
-  readonly to: Minor;
-  readonly catalogue: Catalogue;
-  /** The kubelet's command line in addition to the file. */
-  readonly flags: readonly Arg[];
-  /** Write the old defaults where the new minor has others. */
-  readonly keepDefaults: boolean;
-}
 
 export interface KubeletMigration {
   /** The file for the new minor; documents of other kinds, comments and order are preserved. */
@@ -46,14 +36,14 @@ export interface KubeletMigration {
  * @throws AppError with exit code 2 if the old kubelet could not read the file either
  */
 export function migrateKubelet(text: string, file: string, options: MigrateOptions): KubeletMigration {
-  const { from, to, catalogue } = options;
+  const { to, catalogue } = options;
   const document = findDocument(text, file);
   const { config, unknownFields } = readWritten(document, text, options);
   const before = effectiveWithFlags(config, options);
 
-  const flags = migrateFlags(options.flags, { from, to, catalogue, config });
+  const flags = migrateFlags(config, options);
   const withFlags = flags.edits.reduce(applyEdit, config);
-  const gates = migrateGates(gatesOf(withFlags), { to, catalogue });
+  const gates = migrateGates(gatesOf(withFlags), options);
   const { featureGates: _gates, ...others } = withFlags;
   const fields = migrateFields(others, options);
   const gateEdits = editsOfGates(gatesOf(withFlags), gates.gates);
@@ -69,7 +59,8 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
     text: printed.text,
     flags: flags.flags,
     steps: [...unknownFields.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
-    problems: validate(printed.text, file, to, catalogue),
+    problems: validateKubeletConfiguration(findDocument(printed.text, file), { minor: to, catalogue, syntax: syntaxOf(printed.text) })
+      .problems,
   };
 }
 
@@ -92,11 +83,6 @@ function findDocument(text: string, file: string): SourceDocument {
   );
 }
 
-interface EditsAndSteps {
-  readonly edits: readonly FieldEdit[];
-  readonly steps: readonly MigrationStep[];
-}
-
 /**
  * The fields that the old kubelet read. Ignored fields are kept if the new kubelet knows them, which then
  * takes effect.
@@ -105,7 +91,7 @@ function readWritten(
   document: SourceDocument,
   text: string,
   { from, to, catalogue }: MigrateOptions,
-): { readonly config: JsonObject; readonly unknownFields: EditsAndSteps } {
+): { readonly config: JsonObject; readonly unknownFields: Migrated } {
   const syntax = syntaxOf(text);
   const old = decodeKubeletConfiguration(document, { minor: from, catalogue, lenient: true, syntax });
   const errors = old.problems.filter(({ severity }) => severity !== 'warning');
@@ -163,7 +149,7 @@ function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: Migr
  * Effective values that change without a change of the field: defaults that differ in the new minor, or
  * follow from other fields.
  */
-function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): EditsAndSteps {
+function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): Migrated {
   const { from, to, catalogue, keepDefaults } = options;
   const sides = [
     { name: 'before', minor: from, config: before },
@@ -220,10 +206,6 @@ function printResult(
 function readBack(text: string, minor: Minor, catalogue: Catalogue): JsonObject | null {
   const document = parseSource(text, '').documents[0];
   return document === undefined ? null : withoutHeader(decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value);
-}
-
-function validate(text: string, file: string, minor: Minor, catalogue: Catalogue): readonly Problem[] {
-  return validateKubeletConfiguration(findDocument(text, file), { minor, catalogue, syntax: syntaxOf(text) }).problems;
 }
 
 function applyEdit(config: JsonObject, { path, value }: FieldEdit): JsonObject {

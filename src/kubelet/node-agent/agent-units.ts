@@ -33,33 +33,31 @@ export function renderPointerDropIn(templates: Templates, directory: string, com
 /** Directories hidden by ProtectHome. */
 const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 
-interface AgentUnitInput {
-  /** The program and its arguments as systemd words. */
-  readonly command: readonly string[];
-  /** Writable, as the directory of static pods. */
-  readonly directory: string;
-  /** Root directory of the kubelet, writable for an agent that replaces state files in it. Null: the agent replaces none. */
-  readonly kubeletDirectory: string | null;
-  /** Whether the directory of the drop-ins existed before. */
-  readonly keepsDropInDirectory: boolean;
-}
-
 /**
  * The unit of the agent. Agent and kubelet do not depend on each other, and the agent is always restarted.
  * The agent does not wait for the network: it must be able to roll back a configuration that keeps the
  * kubelet down or breaks the network.
+ * @param input `command`: the program and its arguments as systemd words; `directory`: writable, as the directory of static
+ *   pods; `kubeletDirectory`: root directory of the kubelet, writable for an agent that replaces state files in it, or null;
+ *   `keepsDropInDirectory`: the directory of the drop-ins existed before
  */
 export function renderAgentUnit(
   templates: Templates,
-  { command, directory, kubeletDirectory, keepsDropInDirectory }: AgentUnitInput,
+  {
+    keepsDropInDirectory,
+    ...input
+  }: {
+    readonly command: readonly string[];
+    readonly directory: string;
+    readonly kubeletDirectory: string | null;
+    readonly keepsDropInDirectory: boolean;
+  },
 ): string {
   const context = {
-    command,
-    directory,
-    kubeletDirectory,
+    ...input,
     staticPods: MANIFESTS_DIR,
     comment: keepsDropInDirectory ? KEEP_DROP_IN_DIRECTORY_MARKER : null,
-    isAtHome: command.some((word) => HOMES.test(word)),
+    isAtHome: input.command.some((word) => HOMES.test(word)),
   };
   return String(renderTemplate(templates, AGENT_UNIT, context));
 }

@@ -15,11 +15,6 @@ export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
 export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 
-interface NativeFlagsOptions {
-  readonly directory: string;
-  readonly minor: Minor;
-}
-
 type NativeFlags =
   /** Others already configured these flags. */
   | { readonly kind: 'up-to-date' }
@@ -31,7 +26,11 @@ type NativeFlags =
  * restarted by systemd. Existing files are not changed. Whether the flags take effect is checked on the texts
  * before the host is changed.
  */
-export function nativeFlags(templates: Templates, texts: UnitTexts, { directory, minor }: NativeFlagsOptions): NativeFlags {
+export function nativeFlags(
+  templates: Templates,
+  texts: UnitTexts,
+  { directory, minor }: { readonly directory: string; readonly minor: Minor },
+): NativeFlags {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
@@ -51,8 +50,8 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
   if (directory.includes('\n'))
     return { kind: 'impossible', why: '--dynamic-config-dir contains a line break', hint: 'Pass a path on one line' };
   const text = String(renderTemplate(templates, NATIVE_DROP_IN, { command, directory, gated, restarts }));
-  if (isSet(commandLineWithDropIn(own, { path: NATIVE_DROP_IN, text }))) return { kind: 'drop-in', text };
   const found = commandLineWithDropIn(own, { path: NATIVE_DROP_IN, text });
+  if (isSet(found)) return { kind: 'drop-in', text };
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';
   return {
     kind: 'impossible',

@@ -6,18 +6,11 @@ import type { Finding, Rule } from './rule.ts';
 
 /** Deprecated fields that are still read. */
 const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly hint: string }[] = [
-  ...['iptablesMasqueradeBit', 'iptablesDropBit'].map((path) => ({
-    path,
-    since: 28,
-    message: 'is deprecated and has no effect since 1.28',
-    hint: 'Remove the field',
-  })),
-  {
-    path: 'streamingConnectionIdleTimeout',
-    since: 35,
-    message: 'is deprecated and has no effect since 1.35',
-    hint: 'Remove the field',
-  },
+  ...[
+    { path: 'iptablesMasqueradeBit', since: 28 },
+    { path: 'iptablesDropBit', since: 28 },
+    { path: 'streamingConnectionIdleTimeout', since: 35 },
+  ].map((one) => ({ ...one, message: `is deprecated and has no effect since ${formatMinor(one.since)}`, hint: 'Remove the field' })),
   { path: 'logging.sanitization', since: 20, message: 'is removed in 1.24', hint: 'Remove the field before the upgrade' },
 ];
 
@@ -28,11 +21,13 @@ export function deprecatedFields(config: JsonObject, minor: Minor): readonly str
 
 /** Settings that work with this kubelet but will be removed. */
 export const DEPRECATION_RULES: readonly Rule[] = [
-  ...(DEPRECATED.map(({ path, since, message, hint }) => ({
-    id: 'KUBELET_DEPRECATED_FIELD',
-    since,
-    check: ({ given }) => (valueAt(given, path) === undefined ? [] : [{ path, message, hint }]),
-  })) satisfies readonly Rule[]),
+  ...DEPRECATED.map(
+    ({ since, ...finding }): Rule => ({
+      id: 'KUBELET_DEPRECATED_FIELD',
+      since,
+      check: ({ given }) => (valueAt(given, finding.path) === undefined ? [] : [finding]),
+    }),
+  ),
   {
     id: 'KUBELET_DEPRECATED_FIELD',
     since: 24,
@@ -47,13 +42,8 @@ export const DEPRECATION_RULES: readonly Rule[] = [
     since: 35,
     check: ({ given }) => {
       if (valueAt(given, 'failCgroupV1') !== false) return [];
-      return [
-        {
-          path: 'failCgroupV1',
-          message: 'false keeps the kubelet on cgroup v1, which Kubernetes no longer supports',
-          hint: 'Move the hosts to cgroup v2',
-        },
-      ];
+      const message = 'false keeps the kubelet on cgroup v1, which Kubernetes no longer supports';
+      return [{ path: 'failCgroupV1', message, hint: 'Move the hosts to cgroup v2' }];
     },
   },
   {

@@ -35,9 +35,7 @@ export interface ClassifiedChange {
  */
 export function classifyChanges(before: JsonObject, after: JsonObject, options: KubeletReader): readonly ClassifiedChange[] {
   const type = options.catalogue.configurationType(options.minor);
-  const found: Difference[] = [];
-  diffObjects(type, { before: fillKubeletDefaults(before, options), after: fillKubeletDefaults(after, options), path: '' }, found);
-  return found
+  return differencesOf(type, fillKubeletDefaults(before, options), fillKubeletDefaults(after, options))
     .filter(({ path }) => path !== 'apiVersion' && path !== 'kind')
     .sort((a, b) => (a.path < b.path ? -1 : 1))
     .map((difference) => classify(difference, options.catalogue));
@@ -48,39 +46,23 @@ export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'
   return highestImpact(changes.map((change) => change.class));
 }
 
-interface Difference {
-  readonly path: string;
-  /** The field in the catalogue. */
-  readonly field: string;
-  readonly before: Json | undefined;
-  readonly after: Json | undefined;
-}
+/** `field`: as in the catalogue. */
+type Difference = Pick<ClassifiedChange, 'path' | 'before' | 'after'> & { readonly field: string };
 
-interface Pair {
-  readonly before: JsonObject;
-  readonly after: JsonObject;
-  readonly path: string;
-}
-
-function diffObjects(type: ObjectNode, { before, after, path: parent }: Pair, found: Difference[]): void {
-  for (const field of type.fields.values()) {
-    const pair = { before: before[field.name] ?? undefined, after: after[field.name] ?? undefined };
-    const path = parent === '' ? field.name : `${parent}.${field.name}`;
-    if (field.type.kind === 'object') diffObjects(field.type, { before: objectOf(pair.before), after: objectOf(pair.after), path }, found);
-    else if (field.type.kind === 'map')
-      diffMaps(field.type.values, field.path, { before: objectOf(pair.before), after: objectOf(pair.after), path }, found);
-    else {
-      const same = sameValue(field.type, pair.before, pair.after) || (!field.pointer && isUnset(pair.before) && isUnset(pair.after));
-      if (!same) found.push({ path, field: field.path, ...pair });
+/** The differing fields of two objects. */
+function differencesOf(type: ObjectNode, before: JsonObject, after: JsonObject, parent = ''): readonly Difference[] {
+  return [...type.fields.values()].flatMap(({ name, path: field, type: own, pointer }): readonly Difference[] => {
+    const pair = { before: before[name] ?? undefined, after: after[name] ?? undefined };
+    const path = parent === '' ? name : `${parent}.${name}`;
+    const [old, now] = [objectOf(pair.before), objectOf(pair.after)];
+    if (own.kind === 'object') return differencesOf(own, old, now, path);
+    if (own.kind === 'map') {
+      const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((key) => !sameValue(own.values, old[key], now[key]));
+      return keys.map((key) => ({ path: `${path}[${key}]`, field, before: old[key], after: now[key] }));
     }
-  }
-}
-
-function diffMaps(values: TypeNode, field: string, { before, after, path }: Pair, found: Difference[]): void {
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const pair = { before: before[key], after: after[key] };
-    if (!sameValue(values, pair.before, pair.after)) found.push({ path: `${path}[${key}]`, field, ...pair });
-  }
+    const isSame = sameValue(own, pair.before, pair.after) || (!pointer && isUnset(pair.before) && isUnset(pair.after));
+    return isSame ? [] : [{ path, field, ...pair }];
+  });
 }
 
 function sameValue(type: TypeNode, a: Json | undefined, b: Json | undefined): boolean {
@@ -100,8 +82,12 @@ function normalise(type: TypeNode, value: Json): Json {
         : value;
     case 'object': {
       if (!isJsonObject(value)) return value;
+      const normalised = ([key, item]: [string, Json]): [string, Json] => {
+        const field = type.fields.get(key);
+        return [key, field === undefined ? item : normalise(field.type, item)];
+      };
       const entries = Object.entries(value).filter(([, item]) => item !== null);
-      return Object.fromEntries(entries.map(([key, item]) => [key, normaliseMember(type, key, item)]));
+      return Object.fromEntries(entries.map(normalised));
     }
     case 'string':
       return typeof value === 'string' ? normaliseQuantity(value) : value;
@@ -115,11 +101,6 @@ function normalise(type: TypeNode, value: Json): Json {
     default:
       return value;
   }
-}
-
-function normaliseMember(type: ObjectNode, key: string, value: Json): Json {
-  const field = type.fields.get(key);
-  return field === undefined ? value : normalise(field.type, value);
 }
 
 function normaliseScalar(
@@ -154,24 +135,22 @@ function classify({ field, ...difference }: Difference, catalogue: Catalogue): C
   return { ...difference, ...direction, reason, danger: kind };
 }
 
-type Direction = (before: Json | undefined, after: Json | undefined) => { readonly class: LiveChange; readonly reason: string } | null;
-
 /** Whether only a decrease of the field is disruptive. */
 export function isSafeToRaise(field: string): boolean {
   return LIMITS.has(field);
 }
 
 /** Limits whose decrease is disruptive. */
-const LIMITS: ReadonlyMap<string, Direction> = new Map<string, Direction>([
+const LIMITS: ReadonlyMap<string, ReturnType<typeof raised>> = new Map([
   ['maxPods', raised((value) => value)],
   ['podsPerCore', raised((value) => (value === 0 ? Number.POSITIVE_INFINITY : value))],
   ['podPidsLimit', raised((value) => (value < 0 ? Number.POSITIVE_INFINITY : value))],
 ]);
 
-function raised(sizeOf: (value: number) => number): Direction {
-  return (before, after) =>
+function raised(sizeOf: (value: number) => number) {
+  return (before: Json | undefined, after: Json | undefined) =>
     sizeOf(Number(after ?? 0)) > sizeOf(Number(before ?? 0))
-      ? { class: 'safe', reason: 'a higher limit does not affect running pods' }
+      ? ({ class: 'safe', reason: 'a higher limit does not affect running pods' } as const)
       : null;
 }
 

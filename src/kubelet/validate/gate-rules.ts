@@ -1,149 +1,75 @@
+import type { JsonObject } from '../../base/json.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import type { GateFault } from '../catalogue/feature-gates.ts';
 import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from '../documents/values.ts';
 import type { Finding, NamedFinding, Rule, RuleFacts } from './rule.ts';
 
-/** A field that is rejected while a gate is off. */
-interface GatedField {
+type Uses = (config: JsonObject, path: string) => boolean;
+
+const isSet: Uses = (config, path) => valueAt(config, path) !== undefined;
+const hasText: Uses = (config, path) => textAt(config, path) !== '';
+const hasItems: Uses = (config, path) => listAt(config, path).length > 0;
+const hasTime: Uses = (config, path) => (durationAt(config, path) ?? 0n) > 0n;
+const is =
+  (...values: readonly string[]): Uses =>
+  (config, path) =>
+    values.includes(textAt(config, path));
+const isNot =
+  (...values: readonly string[]): Uses =>
+  (config, path) =>
+    !values.includes(textAt(config, path));
+
+/** Fields that are rejected while a gate is off; `what`: the values that need the gate, in words. */
+const GATED: readonly {
   readonly path: string;
   readonly gate: string;
+  readonly what: string;
+  readonly uses: Uses;
   readonly since?: Minor;
   readonly until?: Minor;
-  /** The values that need the gate, in words. */
-  readonly what: string;
-  readonly isUsed: (facts: RuleFacts) => boolean;
-}
-
-const GATED: readonly GatedField[] = [
+}[] = [
   {
     path: 'cpuCFSQuotaPeriod',
     gate: 'CustomCPUCFSQuotaPeriod',
-    since: 20,
     what: 'a value other than 100ms',
-    isUsed: ({ config }) => durationAt(config, 'cpuCFSQuotaPeriod') !== 100_000_000n,
+    uses: (config, path) => durationAt(config, path) !== 100_000_000n,
+    since: 20,
   },
   {
     path: 'imageMaximumGCAge',
     gate: 'ImageMaximumGCAge',
     what: 'an age',
-    isUsed: ({ config }) => (durationAt(config, 'imageMaximumGCAge') ?? 0n) !== 0n,
+    uses: (config, path) => (durationAt(config, path) ?? 0n) !== 0n,
   },
-  {
-    path: 'defaultPodSysctls',
-    gate: 'DefaultPodSysctls',
-    what: 'a sysctl',
-    isUsed: ({ config }) => entriesAt(config, 'defaultPodSysctls').length > 0,
-  },
-  {
-    path: 'rotateCertificates',
-    gate: 'RotateKubeletClientCertificate',
-    until: 18,
-    what: 'true',
-    isUsed: ({ config }) => isTrue(config, 'rotateCertificates'),
-  },
-  {
-    path: 'serverTLSBootstrap',
-    gate: 'RotateKubeletServerCertificate',
-    what: 'true',
-    isUsed: ({ config }) => isTrue(config, 'serverTLSBootstrap'),
-  },
-  {
-    path: 'topologyManagerPolicy',
-    gate: 'TopologyManager',
-    until: 26,
-    what: 'a value other than none',
-    isUsed: ({ config }) => textAt(config, 'topologyManagerPolicy') !== 'none',
-  },
-  {
-    path: 'topologyManagerScope',
-    gate: 'TopologyManager',
-    until: 26,
-    what: 'a value other than container',
-    isUsed: ({ config }) => textAt(config, 'topologyManagerScope') !== 'container',
-  },
-  ...['shutdownGracePeriod', 'shutdownGracePeriodCriticalPods'].map((path) => ({
-    path,
-    gate: 'GracefulNodeShutdown',
-    what: 'a period',
-    isUsed: ({ config }: RuleFacts) => (durationAt(config, path) ?? 0n) > 0n,
-  })),
-  {
-    path: 'shutdownGracePeriodByPodPriority',
-    gate: 'GracefulNodeShutdownBasedOnPodPriority',
-    what: 'periods',
-    isUsed: ({ config }) => listAt(config, 'shutdownGracePeriodByPodPriority').length > 0,
-  },
-  {
-    path: 'memorySwap.swapBehavior',
-    gate: 'NodeSwap',
-    what: 'a behavior',
-    isUsed: ({ config }) => textAt(config, 'memorySwap.swapBehavior') !== '',
-  },
-  {
-    path: 'crashLoopBackOff.maxContainerRestartPeriod',
-    gate: 'KubeletCrashLoopBackOffMax',
-    what: 'a period',
-    isUsed: ({ config }) => valueAt(config, 'crashLoopBackOff.maxContainerRestartPeriod') !== undefined,
-  },
-  {
-    path: 'imagePullCredentialsVerificationPolicy',
-    gate: 'KubeletEnsureSecretPulledImages',
-    what: 'a policy',
-    isUsed: ({ config }) => textAt(config, 'imagePullCredentialsVerificationPolicy') !== '',
-  },
-  {
-    path: 'preloadedImagesVerificationAllowlist',
-    gate: 'KubeletEnsureSecretPulledImages',
-    what: 'images',
-    isUsed: ({ config }) => listAt(config, 'preloadedImagesVerificationAllowlist').length > 0,
-  },
-  {
-    path: 'logging.format',
-    gate: 'LoggingBetaOptions',
-    since: 25,
-    what: 'json',
-    isUsed: ({ config }) => textAt(config, 'logging.format') === 'json',
-  },
+  { path: 'defaultPodSysctls', gate: 'DefaultPodSysctls', what: 'a sysctl', uses: (config, path) => entriesAt(config, path).length > 0 },
+  { path: 'rotateCertificates', gate: 'RotateKubeletClientCertificate', what: 'true', uses: isTrue, until: 18 },
+  { path: 'serverTLSBootstrap', gate: 'RotateKubeletServerCertificate', what: 'true', uses: isTrue },
+  { path: 'topologyManagerPolicy', gate: 'TopologyManager', what: 'a value other than none', uses: isNot('none'), until: 26 },
+  { path: 'topologyManagerScope', gate: 'TopologyManager', what: 'a value other than container', uses: isNot('container'), until: 26 },
+  { path: 'shutdownGracePeriod', gate: 'GracefulNodeShutdown', what: 'a period', uses: hasTime },
+  { path: 'shutdownGracePeriodCriticalPods', gate: 'GracefulNodeShutdown', what: 'a period', uses: hasTime },
+  { path: 'shutdownGracePeriodByPodPriority', gate: 'GracefulNodeShutdownBasedOnPodPriority', what: 'periods', uses: hasItems },
+  { path: 'memorySwap.swapBehavior', gate: 'NodeSwap', what: 'a behavior', uses: hasText },
+  { path: 'crashLoopBackOff.maxContainerRestartPeriod', gate: 'KubeletCrashLoopBackOffMax', what: 'a period', uses: isSet },
+  { path: 'imagePullCredentialsVerificationPolicy', gate: 'KubeletEnsureSecretPulledImages', what: 'a policy', uses: hasText },
+  { path: 'preloadedImagesVerificationAllowlist', gate: 'KubeletEnsureSecretPulledImages', what: 'images', uses: hasItems },
+  { path: 'logging.format', gate: 'LoggingBetaOptions', what: 'json', uses: is('json'), since: 25 },
   ...['json', 'text'].flatMap((format) => [
-    {
-      path: `logging.options.${format}.splitStream`,
-      gate: 'LoggingAlphaOptions',
-      since: 25,
-      what: 'true',
-      isUsed: ({ config }: RuleFacts) => isTrue(config, `logging.options.${format}.splitStream`),
-    },
-    {
-      path: `logging.options.${format}.infoBufferSize`,
-      gate: 'LoggingAlphaOptions',
-      since: 25,
-      what: 'a size',
-      isUsed: ({ config }: RuleFacts) => !['', '0'].includes(textAt(config, `logging.options.${format}.infoBufferSize`)),
-    },
+    { path: `logging.options.${format}.splitStream`, gate: 'LoggingAlphaOptions', what: 'true', uses: isTrue, since: 25 },
+    { path: `logging.options.${format}.infoBufferSize`, gate: 'LoggingAlphaOptions', what: 'a size', uses: isNot('', '0'), since: 25 },
   ]),
-  {
-    path: 'tracing',
-    gate: 'KubeletTracing',
-    until: 33,
-    what: 'the field',
-    isUsed: ({ config }) => valueAt(config, 'tracing') !== undefined,
-  },
-  {
-    path: 'memoryReservationPolicy',
-    gate: 'MemoryQoS',
-    what: 'TieredReservation',
-    isUsed: ({ config }) => textAt(config, 'memoryReservationPolicy') === 'TieredReservation',
-  },
-  { path: 'enableSystemLogQuery', gate: 'NodeLogQuery', what: 'true', isUsed: ({ config }) => isTrue(config, 'enableSystemLogQuery') },
+  { path: 'tracing', gate: 'KubeletTracing', what: 'the field', uses: isSet, until: 33 },
+  { path: 'memoryReservationPolicy', gate: 'MemoryQoS', what: 'TieredReservation', uses: is('TieredReservation') },
+  { path: 'enableSystemLogQuery', gate: 'NodeLogQuery', what: 'true', uses: isTrue },
 ];
 
 /** Fields that need a feature gate. */
-export const GATED_FIELD_RULES: readonly Rule[] = GATED.map(({ path, gate, since, until, what, isUsed }) => ({
+export const GATED_FIELD_RULES: readonly Rule[] = GATED.map(({ path, gate, what, uses, ...minors }) => ({
   id: 'KUBELET_NEEDS_GATE',
-  ...(since !== undefined && { since }),
-  ...(until !== undefined && { until }),
+  ...minors,
   check: (facts) => {
-    if (facts.catalogue.field(path, facts.minor) === null || facts.gates.isEnabled(gate) || !isUsed(facts)) return [];
+    if (facts.catalogue.field(path, facts.minor) === null || facts.gates.isEnabled(gate) || !uses(facts.config, path)) return [];
     return [{ path, ...gateIsOff(gate, what, facts) }];
   },
 }));
@@ -167,23 +93,20 @@ export function gateFindings(faults: readonly GateFault[], { minor, catalogue }:
 }
 
 function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): NamedFinding {
+  const path = `featureGates[${(fault.kind === 'dependency' ? fault.set : null) ?? fault.gate}]`;
   switch (fault.kind) {
     case 'unknown':
-      return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };
+      return { id: 'KUBELET_UNKNOWN_GATE', path, ...unknownGate(fault, minor, known) };
     case 'locked': {
       const message = `is locked to ${fault.locked} in ${formatMinor(minor)}`;
-      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, hint: 'Remove the gate' };
+      return { id: 'KUBELET_LOCKED_GATE', path, message, hint: 'Remove the gate' };
     }
     case 'dependency': {
       const message = `${fault.gate} is on and needs ${fault.needs}, which is off`;
       const hint = `Set ${fault.needs} to true or ${fault.gate} to false`;
-      return { id: 'KUBELET_GATE_DEPENDENCY', path: gatePath(fault.set ?? fault.gate), message, hint };
+      return { id: 'KUBELET_GATE_DEPENDENCY', path, message, hint };
     }
   }
-}
-
-function gatePath(name: string): string {
-  return `featureGates[${name}]`;
 }
 
 function unknownGate(

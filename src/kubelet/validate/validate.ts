@@ -3,10 +3,10 @@ import type { Position, Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { closestName } from '../../base/text/closest-name.ts';
 import type { SourceDocument } from '../../codec/source.ts';
-import { type Catalogue, type LiveChange, type Minor, NEWEST_MINOR, nearestKnownMinor } from '../catalogue/catalogue.ts';
+import { type LiveChange, NEWEST_MINOR, nearestKnownMinor } from '../catalogue/catalogue.ts';
 import { type GateFault, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/effective-configuration.ts';
-import { type DecodedKubeletConfiguration, decodeInOrder, withoutPosition } from '../documents/decode.ts';
+import { type DecodedKubeletConfiguration, type DecodeOptions, decodeInOrder, withoutPosition } from '../documents/decode.ts';
 import { enclosingPaths, isAtOrBelow, leavesOf } from '../layers/layers.ts';
 import { otherMinorWarning } from '../minor-option.ts';
 import { BOUND_RULES, DEPRECATION_RULES } from './advice-rules.ts';
@@ -56,18 +56,11 @@ export const STARTUP_RULES: readonly Rule[] = [
 /** Rules for settings that work, but not as intended or not for long. */
 export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...EVICTION_ADVICE_RULES, ...DEPRECATION_RULES, ...BOUND_RULES];
 
-export interface ValidationOptions {
-  /**
-   * Minor of the reading kubelet. A minor newer than the catalogue is validated by the newest known one, with
-   * unknown fields and gates as warnings. A minor whose rules are not all known causes one warning,
-   * KUBELET_RULES_OF_OTHER_MINOR.
-   */
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-  /** Report unknown and duplicate fields as warnings, as the kubelet does. */
-  readonly lenient?: boolean;
-  /** Syntax of the file, see `syntaxOf`. Default `yaml`. */
-  readonly syntax?: 'yaml' | 'json';
+/**
+ * A minor newer than the catalogue is validated by the newest known one, with unknown fields and gates as warnings. A
+ * minor whose rules are not all known causes one warning, KUBELET_RULES_OF_OTHER_MINOR.
+ */
+export interface ValidationOptions extends DecodeOptions {
   /** The kubelet's command line, if known: flags override the file. */
   readonly flags?: readonly Arg[];
   /** The current configuration of the node, if known: unsafe live changes then cause warnings. */
@@ -134,16 +127,8 @@ function warningsOf(facts: RuleFacts, { flags, running }: ValidationOptions): re
     ...(flags === undefined ? [] : shadowWarnings(flags, facts.given, facts)),
     ...(running === undefined ? [] : liveChangeWarnings(running, facts.given, facts)),
   ];
-  return [
-    ...applyRules(STARTUP_RULES, facts).map(
-      (finding): Named => ({
-        ...finding,
-        message: `${finding.message}; ${STARTUP_FAILURE_MESSAGE}`,
-        kind: 'warning',
-      }),
-    ),
-    ...advice.map((finding): Named => ({ ...finding, kind: 'warning' })),
-  ];
+  const startup = applyRules(STARTUP_RULES, facts).map((one) => ({ ...one, message: `${one.message}; ${STARTUP_FAILURE_MESSAGE}` }));
+  return [...startup, ...advice].map((finding) => ({ ...finding, kind: 'warning' }));
 }
 
 /** Effect of a violated startup rule. */
@@ -195,9 +180,7 @@ function damageOf(problems: readonly Problem[]): (path: string) => boolean {
     damaged.add(path);
     for (const at of enclosingPaths(path)) around.add(at);
   }
-  return (path) => {
-    return around.has(path) || (damaged.size > 0 && enclosingPaths(path).some((at) => damaged.has(at)));
-  };
+  return (path) => around.has(path) || (damaged.size > 0 && enclosingPaths(path).some((at) => damaged.has(at)));
 }
 
 /** Findings of strict decoding: the value was read nevertheless, or does not exist. */
@@ -208,12 +191,8 @@ function positionOf(path: string, fields: ReadonlyMap<string, Position>): Positi
   return fields.get(path) ?? fields.get(enclosingPaths(path).find((at) => fields.has(at)) ?? '');
 }
 
-function byPosition(a: Problem, b: Problem): number {
-  return lineOf(a.position) - lineOf(b.position) || (a.position?.column ?? 0) - (b.position?.column ?? 0);
-}
-
-function lineOf(position: Position | undefined): number {
-  return position?.line ?? 0;
+function byPosition({ position: a }: Problem, { position: b }: Problem): number {
+  return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 }
 
 const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
@@ -245,13 +224,7 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
     if (field === null) return [];
     const reported = [...leaves].find(([path, leaf]) => isAtOrBelow(path, field) && String(leaf) !== value);
     if (reported === undefined) return [];
-    return [
-      {
-        id: 'FLAG_SHADOWS_FIELD',
-        path: field,
-        message: `--${name}=${value} on the kubelet's command line overrides this field`,
-        hint: 'Remove the flag or the field',
-      },
-    ];
+    const message = `--${name}=${value} on the kubelet's command line overrides this field`;
+    return [{ id: 'FLAG_SHADOWS_FIELD', path: field, message, hint: 'Remove the flag or the field' }];
   });
 }

@@ -1,13 +1,6 @@
 import { numberAt, textAt } from '../documents/values.ts';
 import { type Finding, type Rule, type RuleFacts, unknownEnumValue } from './rule.ts';
 
-interface Bound {
-  readonly path: string;
-  readonly min?: number;
-  readonly max?: number;
-  readonly words: string;
-}
-
 const PORT = 'must be a port from 1 to 65535';
 const PORT_OR_OFF = 'must be a port from 1 to 65535, or 0 to disable it';
 const NOT_NEGATIVE = 'must be 0 or more';
@@ -15,7 +8,7 @@ const PERCENT = 'must be a percentage from 0 to 100';
 const BIT = 'must be a bit from 0 to 31';
 
 /** Integers and their bounds, the same in every minor with the field unless a rule below differs. */
-const BOUNDS: readonly Bound[] = [
+const BOUNDS: readonly { readonly path: string; readonly min?: number; readonly max?: number; readonly words: string }[] = [
   { path: 'nodeLeaseDurationSeconds', min: 1, words: 'must be greater than 0' },
   { path: 'eventBurst', min: 0, words: NOT_NEGATIVE },
   { path: 'eventRecordQPS', min: 0, words: NOT_NEGATIVE },
@@ -52,7 +45,7 @@ export const NUMBER_RULES: readonly Rule[] = [
   { id: 'KUBELET_OUT_OF_RANGE', since: 33, check: checkIdsPerPod },
 ];
 
-function checkBound({ path, min, max, words }: Bound, { config }: RuleFacts): readonly Finding[] {
+function checkBound({ path, min, max, words }: (typeof BOUNDS)[number], { config }: RuleFacts): readonly Finding[] {
   const value = numberAt(config, path);
   if (value === undefined || (value >= (min ?? value) && value <= (max ?? value))) return [];
   return [{ path, message: `${words}, not ${value}` }];
@@ -81,34 +74,26 @@ export const ENUM_RULES: readonly Rule[] = [
   words('topologyManagerScope', ['container', 'pod']),
   { ...words('logging.format', ['text', 'json']), id: 'KUBELET_LOGGING_FORMAT' },
   { ...words('memoryReservationPolicy', ['None', 'TieredReservation']), since: 36 },
+  { ...words('memorySwap.swapBehavior', ['LimitedSwap', 'UnlimitedSwap'], 'NodeSwap'), since: 22, until: 29 },
+  { ...words('memorySwap.swapBehavior', ['LimitedSwap', 'NoSwap'], 'NodeSwap'), since: 30 },
   {
-    id: 'KUBELET_UNKNOWN_WORD',
-    since: 22,
-    until: 29,
-    check: (facts) => (facts.gates.isEnabled('NodeSwap') ? checkWord(SWAP, ['LimitedSwap', 'UnlimitedSwap'], facts) : []),
-  },
-  {
-    id: 'KUBELET_UNKNOWN_WORD',
-    since: 30,
-    check: (facts) => (facts.gates.isEnabled('NodeSwap') ? checkWord(SWAP, ['LimitedSwap', 'NoSwap'], facts) : []),
-  },
-  {
-    id: 'KUBELET_UNKNOWN_WORD',
+    ...words(
+      'imagePullCredentialsVerificationPolicy',
+      ['NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify'],
+      'KubeletEnsureSecretPulledImages',
+    ),
     since: 33,
-    check: (facts) => (facts.gates.isEnabled('KubeletEnsureSecretPulledImages') ? checkWord(PULL_POLICY, PULL_POLICIES, facts) : []),
   },
 ];
 
-const SWAP = 'memorySwap.swapBehavior';
-const PULL_POLICY = 'imagePullCredentialsVerificationPolicy';
-const PULL_POLICIES = ['NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify'];
-
-function words(path: string, known: readonly string[]): Rule {
-  return { id: 'KUBELET_UNKNOWN_WORD', check: (facts) => checkWord(path, known, facts) };
-}
-
-/** The empty string is valid: a default that was not filled in. */
-function checkWord(path: string, known: readonly string[], { config }: RuleFacts): readonly Finding[] {
-  const word = textAt(config, path);
-  return word === '' || known.includes(word) ? [] : [{ path, ...unknownEnumValue(word, known) }];
+/** The empty string is valid: a default that was not filled in. @param gate without it, all words are valid */
+function words(path: string, known: readonly string[], gate?: string): Rule {
+  return {
+    id: 'KUBELET_UNKNOWN_WORD',
+    check: ({ config, gates }) => {
+      const word = textAt(config, path);
+      const isValid = word === '' || known.includes(word) || (gate !== undefined && !gates.isEnabled(gate));
+      return isValid ? [] : [{ path, ...unknownEnumValue(word, known) }];
+    },
+  };
 }

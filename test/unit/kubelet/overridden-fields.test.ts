@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { addLayer, type LayeredConfig, type LayerName, NO_LAYERS } from '../../../src/kubelet/layers/layers.ts';
-import { describeOverridden, findOverrides, isSetBy, type OverrideInput } from '../../../src/kubelet/layers/overridden-fields.ts';
+import { describeOverridden, findOverrides, isSetBy } from '../../../src/kubelet/layers/overridden-fields.ts';
 
 const DEFAULTS = { maxPods: 110, serializeImagePulls: true };
 /** A file over the defaults. */
@@ -9,7 +9,12 @@ const config = (own: JsonObject, layer: LayerName = 'config file'): LayeredConfi
   const bottom = addLayer(NO_LAYERS, { overlay: DEFAULTS, originOf: () => ({ layer: 'kubelet default', source: '' }) });
   return addLayer(bottom, { overlay: own, originOf: () => ({ layer, source: '' }) });
 };
-const find = (before: JsonObject, after: JsonObject, running: JsonObject, ...[sets]: readonly OverrideInput['sets'][]) => {
+const find = (
+  before: JsonObject,
+  after: JsonObject,
+  running: JsonObject,
+  ...[sets]: readonly Parameters<typeof findOverrides>[0]['sets'][]
+) => {
   const { fields, unknown } = findOverrides({ before: config(before), after: config(after), running: config(running), sets });
   return { fields: fields.map(({ path, isChanged }) => `${path}${isChanged ? ' changes' : ''}`), unknown };
 };

@@ -9,14 +9,13 @@ import { type Catalogue, formatMinor } from '../../../kubelet/catalogue/catalogu
 import { defaultKubeletConfiguration, effectiveConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
 import { masked } from '../../../kubelet/effective/field-changes.ts';
 import { configPathOf, healthzUrl, observeHealthzUrl } from '../../../kubelet/effective/healthz-url.ts';
-import { assessNextStart, type NextStart } from '../../../kubelet/effective/next-start.ts';
+import { assessNextStart } from '../../../kubelet/effective/next-start.ts';
 import {
   attributeToConfigMap,
   type ConfigDrift,
   compareWithConfigz,
   compareWithInstanceConfig,
   type ExplainedField,
-  type ExplainedSource,
   explainConfigz,
   explainLayers,
   type LayerValue,
@@ -83,8 +82,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const payload = source?.kind === 'config-map' ? await found.payload(configz?.node ?? null) : null;
   if (source?.kind !== 'config-map' || payload === null) return explanation;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
-  const { path, sets, places } = payload;
-  return attributeToConfigMap(explanation, { path, name, sets, places, localConfig: configPathOf(await observeLocalWords(host, signal)) });
+  return attributeToConfigMap(explanation, { path: payload.path, name }, payload, configPathOf(await observeLocalWords(host, signal)));
 }
 
 /** Files in the directory of --config-dir that look like a configuration and are not read because of their names. */
@@ -114,7 +112,7 @@ function withoutCredentials(field: ExplainedField): ExplainedField {
   return { ...without(field), lost: field.lost.map(without) };
 }
 
-function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {
+function explainedSource(source: NodeSource | null, node: KubeObject | null): NodeExplanation['source'] {
   if (source === null) return null;
   const at = source.kind === 'config-map' ? assignedAt(node, source.source) : null;
   return { ...source, assignedAt: at === null ? null : formatTime(at) };
@@ -128,7 +126,7 @@ function formatTime(at: Date): string {
 async function observeHealth(
   host: Host,
   { kubelet, unit, setup }: ObservedKubelet,
-  { failures }: NextStart,
+  { failures }: ReturnType<typeof assessNextStart>,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly state: string; readonly problems: readonly ConfigDrift[] }> {
   // Without a configuration file the kubelet has the default port.

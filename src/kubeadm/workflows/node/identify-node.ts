@@ -98,7 +98,7 @@ interface NodeChallenge {
  */
 export async function challengeHost({ trust, kubeconfig }: Pick<NodeToIdentify, 'trust' | 'kubeconfig'>): Promise<NodeChallenge> {
   const challenge = challengeOf(await trust.newNonce());
-  return { challenge, fact: nodeEvidence({ challenge, kubeconfig }) };
+  return { challenge, fact: nodeEvidence(challenge, kubeconfig) };
 }
 
 /**

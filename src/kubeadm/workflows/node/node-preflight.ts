@@ -122,11 +122,8 @@ async function queryKubelet(
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   // The drop-in files are not on the host yet, so the kubelet reads their fields in one file.
   const isSplit = files.configDropIns !== null;
-  const acceptance = kubeletAcceptance({
-    kubeletPath: kubelet.path,
-    config: isSplit ? mergedYaml : revealText(files.configYaml.content),
-    flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
-  });
+  const queried = flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir');
+  const acceptance = kubeletAcceptance(kubelet.path, isSplit ? mergedYaml : revealText(files.configYaml.content), queried);
   const states = managerStateTexts(reading.rootDir);
   const found = await observe(host, combineFacts({ acceptance, states, seconds: clockFact }), signal);
   return [

@@ -333,7 +333,7 @@ describe('observeKubelet', () => {
       '/etc/kubernetes/kubelet.d/99-note.yaml': configDropIn(99),
     };
     const observed = await observeKubelet(host({ files, argv: RUNNING.slice(0, -1) }), catalogue);
-    expect(observed.files.map((one) => one.path)).toEqual([
+    expect(observed.setup.files.map((one) => one.path)).toEqual([
       CONFIG,
       '/etc/kubernetes/kubelet.d/10-pods.conf',
       '/etc/kubernetes/kubelet.d/20-more/a.conf',

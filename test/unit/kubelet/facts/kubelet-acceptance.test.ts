@@ -9,7 +9,7 @@ const ON_CGROUP_V1 =
   'kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release';
 
 describe('kubeletAcceptance', () => {
-  const fact = kubeletAcceptance({ kubeletPath: '/usr/bin/kubelet', config: 'x', flags: [] });
+  const fact = kubeletAcceptance('/usr/bin/kubelet', 'x', []);
 
   it.each<[string, string, unknown]>([
     [

@@ -7,14 +7,9 @@ import { profileDefaults } from '../../../../src/kubeadm/render/profile-defaults
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { decodeKubeletConfiguration } from '../../../../src/kubelet/documents/decode.ts';
 import { parseCommandLine } from '../../../../src/kubelet/flags/command-line.ts';
+import type { MigrateOptions } from '../../../../src/kubelet/migrate/migrate-fields.ts';
 import { REMOVED_FLAGS } from '../../../../src/kubelet/migrate/migrate-flags.ts';
-import {
-  type KubeletMigration,
-  lossyStepsError,
-  type MigrateOptions,
-  migrateKubelet,
-  stepText,
-} from '../../../../src/kubelet/migrate/migrate-kubelet.ts';
+import { type KubeletMigration, lossyStepsError, migrateKubelet, stepText } from '../../../../src/kubelet/migrate/migrate-kubelet.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
