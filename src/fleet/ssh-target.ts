@@ -2,24 +2,16 @@ import { resolveSshTarget, type SshConfig, type SshOverrides } from '../ssh/reso
 import type { SshTarget } from '../ssh/target.ts';
 import type { ResolvedBastion, ResolvedSsh } from './file/model.ts';
 
-interface FleetTargetOptions {
-  /** Directory of the fleet file, against which relative key files are resolved. */
-  readonly directory: string;
-  /**
-   * Settings of the command line for all hosts; a host's own setting wins, except identity files, which are
-   * tried first.
-   */
-  readonly overrides: SshOverrides;
-}
-
 /**
  * Resolves the SSH target of a fleet host: from the fleet file, then the command line, then ssh_config.
+ * @param options.directory of the fleet file, for relative key files
+ * @param options.overrides settings of the command line, for all hosts; identity files are tried before those of the fleet file
  * @throws AppError SSH_CONFIG_INVALID, USAGE
  */
 export function fleetSshTarget(
   { name, ssh }: { readonly name: string; readonly ssh: ResolvedSsh },
   config: SshConfig,
-  { directory, overrides }: FleetTargetOptions,
+  { directory, overrides }: { readonly directory: string; readonly overrides: SshOverrides },
 ): SshTarget {
   const { connectTimeoutMs, jumps, direct } = ssh;
   const common: SshOverrides = { ...overrides, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) };

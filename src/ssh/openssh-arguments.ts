@@ -14,25 +14,25 @@ import {
 import { isDefaultIdentity } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
-interface OpensshLogin {
-  /** Path of the control socket. */
-  readonly socket: string;
-  /** Control socket of the connection to the jump host; null: as configured in ssh_config. */
-  readonly via: string | null;
-  /** Command that runs on the local host after the login. */
-  readonly localCommand: string;
-  readonly configFile?: string | undefined;
-  /** A known_hosts file with the only accepted keys. */
-  readonly pinnedKeysFile?: string | undefined;
-}
-
 /**
  * The arguments with which `ssh` logs in to a host and then serves commands on its control socket. Settings
  * that the built-in client does not support (certificates, Kerberos, algorithms, ProxyCommand) take effect
  * through the host's alias; ssh never prompts, and nothing is forwarded.
+ * @param login.via control socket of the connection to the jump host; null: as configured in ssh_config
+ * @param login.localCommand runs on the local host after the login
+ * @param login.pinnedKeysFile a known_hosts file with the only accepted keys
  * @see ssh_config(5)
  */
-export function opensshArguments(target: SshTarget, login: OpensshLogin): readonly string[] {
+export function opensshArguments(
+  target: SshTarget,
+  login: {
+    readonly socket: string;
+    readonly via: string | null;
+    readonly localCommand: string;
+    readonly configFile?: string | undefined;
+    readonly pinnedKeysFile?: string | undefined;
+  },
+): readonly string[] {
   const { socket, via, localCommand, configFile, pinnedKeysFile } = login;
   const { connectTimeoutMs, strictHostKeyChecking, hostKeyAlias } = target;
   const options = [

@@ -5,24 +5,6 @@ const MAX_COMMAND_BYTES = 8000;
 /** The longest word that all login shells accept; the limit of csh is 4096. */
 const MAX_WORD_BYTES = 3900;
 
-interface RemoteCommandOptions {
-  /**
-   * For transports that lose the exit status (the `ssh` program reports neither signals nor its own failures
-   * distinctly): the program writes `<mark> end <exit code of the shell>` to stderr itself, on a separate
-   * line after all other output.
-   */
-  readonly reportsExitCode?: boolean;
-}
-
-interface RemoteCommand {
-  /** The command that the SSH server passes to the login shell. */
-  readonly command: string;
-  /**
-   * Data to send on stdin before the caller's own; empty unless the command was too long for one argument.
-   */
-  readonly stdinPrefix: string;
-}
-
 /**
  * Wraps an argv so that any login shell (sh, bash, zsh, csh, fish) starts it unchanged.
  *
@@ -31,12 +13,15 @@ interface RemoteCommand {
  * is not executable, it writes `<mark> missing` to stderr and exits with code 127. A `/bin/sh -c` with a script
  * of one line is not started again: each process costs a host as much as the rest of a command.
  * @param mark letters, digits and hyphens, unpredictable for the host
+ * @param options.reportsExitCode for transports that lose the exit status (the `ssh` program reports neither signals nor its own
+ *   failures distinctly): the program writes `<mark> end <exit code of the shell>` to stderr itself, on a line after all other output
+ * @returns `stdinPrefix`: data to send on stdin before the caller's own, unless the command fits in one argument
  */
 export function renderRemoteCommand(
   argv: readonly string[],
   mark: string,
-  { reportsExitCode = false }: RemoteCommandOptions = {},
-): RemoteCommand {
+  { reportsExitCode = false }: { readonly reportsExitCode?: boolean } = {},
+): { readonly command: string; readonly stdinPrefix: string } {
   const program = renderProgram(argv, mark, reportsExitCode);
   const command = renderCommand(program);
   if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };

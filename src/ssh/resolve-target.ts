@@ -79,7 +79,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
       `${JSON.stringify(explicitUser)} is not a valid user name`,
       'Check the user on the command line, in the fleet file or in the inventory',
     );
-  const tokensOf = (settings: SshSettings): Tokens => readTokens(settings, { alias, explicitUser, destination, overrides, environment });
+  const tokensOf = (settings: SshSettings): Tokens => readTokens(settings, destination, overrides, environment);
   const settings: SshSettings = evaluateSshConfig(config.files, {
     alias,
     user: explicitUser,
@@ -103,7 +103,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
     identityFiles: readIdentityFiles(settings, overrides, expandPath, environment),
     identitiesOnly: readFlag(settings, 'identitiesonly', false),
     identityAgent: readIdentityAgent(settings, expandPath, environment),
-    proxyJump: readProxyJump({ settings, config, overrides, tokens, seen: [...route.seen, address] }),
+    proxyJump: readProxyJump(settings, config, overrides, { tokens, seen: [...route.seen, address] }),
     userKnownHostsFiles:
       overrides.userKnownHostsFiles?.map((path) => expandPath(path)) ??
       readFiles(settings, 'userknownhostsfile', expandPath) ??
@@ -131,15 +131,8 @@ interface Tokens extends Readonly<Record<string, string>> {
   readonly r: string;
 }
 
-interface TokenInput {
-  readonly alias: string;
-  readonly explicitUser: string | undefined;
-  readonly destination: SshDestination;
-  readonly overrides: SshOverrides;
-  readonly environment: SshEnvironment;
-}
-
-function readTokens(settings: SshSettings, { alias, explicitUser, destination, overrides, environment }: TokenInput): Tokens {
+function readTokens(settings: SshSettings, destination: SshDestination, overrides: SshOverrides, environment: SshEnvironment): Tokens {
+  const alias = destination.host;
   const port = destination.port ?? overrides.port ?? readPort(settings);
   const { localHostName } = environment;
   return {
@@ -152,7 +145,7 @@ function readTokens(settings: SshSettings, { alias, explicitUser, destination, o
     l: localHostName,
     n: alias,
     p: String(port),
-    r: explicitUser ?? settings.first.get('user')?.args[0] ?? environment.userName,
+    r: destination.user ?? overrides.user ?? settings.first.get('user')?.args[0] ?? environment.userName,
     u: environment.userName,
   };
 }
@@ -224,16 +217,13 @@ function readFiles(settings: SshSettings, keyword: string, expandPath: ExpandPat
   return line.args.filter((path) => !isNone(path)).map((path) => expandPath(path, line));
 }
 
-interface JumpInput {
-  readonly settings: SshSettings;
-  readonly config: SshConfig;
-  readonly overrides: SshOverrides;
-  readonly tokens: Tokens;
-  readonly seen: readonly string[];
-}
-
 /** The jump hosts, each with its own settings. Before the first come the hosts of its own ProxyJump. */
-function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput): readonly SshTarget[] {
+function readProxyJump(
+  settings: SshSettings,
+  config: SshConfig,
+  overrides: SshOverrides,
+  { tokens, seen }: { readonly tokens: Tokens; readonly seen: readonly string[] },
+): readonly SshTarget[] {
   const line = overrides.proxyJump === undefined ? settings.first.get('proxy') : undefined;
   const value = overrides.proxyJump ?? line?.args.join(' ');
   if (value === undefined || isNone(value)) return [];

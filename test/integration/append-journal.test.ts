@@ -19,7 +19,7 @@ describe('the journal on a host', () => {
 
   const add = (more: Partial<HistoryEntry> & { readonly id: string }, isOptional = false): Promise<void> =>
     hostOverTransport(shellTransport({ shell: ['/bin/sh'] }), { rootDir, nonce: () => 'a'.repeat(32) }).perform([
-      journalOperation({ ...ENTRY, fields: [], changes: [], ...more }, { isOptional }),
+      journalOperation({ ...ENTRY, fields: [], changes: [], ...more }, isOptional),
     ]);
 
   it('is created for root alone, with the user of the login in each entry', async () => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
-import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/history/host-history.ts';
+import { HISTORY_PATH, type HistoryEntry, parseHistory } from '../../src/fleet/history/host-history.ts';
 import type { Host } from '../../src/host/access/host.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { Operation } from '../../src/host/operation/operation.ts';
@@ -144,7 +144,7 @@ hosts: [{name: node1}, {name: node2}]
       expect(await run('apply', path('newer.json'))).toMatchObject({ code: 0, stdout: '2 hosts: 2 changed.\n' });
     });
 
-    it.each<HistoryResult>(['rolled-back', 'started'])('resumes the hosts with the result %s', async (result) => {
+    it.each<HistoryEntry['result']>(['rolled-back', 'started'])('resumes the hosts with the result %s', async (result) => {
       await setBack();
       const lines = entries(2).map((entry) => JSON.stringify({ ...entry, result: entry.planDigest === undefined ? entry.result : result }));
       writeFileSync(journal(2), `${lines.join('\n')}\n`);

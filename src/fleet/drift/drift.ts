@@ -44,19 +44,20 @@ function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly D
   );
 }
 
-interface DriftOptions {
-  readonly verbosity?: number;
-  readonly kubelet?: PendingChanges | undefined;
-  readonly evidence?: DriftEvidence | undefined;
-}
-
 /**
  * The differences between a host and the fleet file or the cluster; empty when the actual state was not read.
  * @param options.evidence the recorded and running values of its fields
  * @param options.verbosity 1 or more includes the program's internal files. Default: 0
  * @param options.kubelet what its running kubelet has not read. Default: nothing
  */
-export function driftOf({ plan }: HostOutcome, { verbosity = 0, kubelet, evidence = {} }: DriftOptions = {}): readonly Drift[] {
+export function driftOf(
+  { plan }: HostOutcome,
+  {
+    verbosity = 0,
+    kubelet,
+    evidence = {},
+  }: { readonly verbosity?: number; readonly kubelet?: PendingChanges | undefined; readonly evidence?: DriftEvidence | undefined } = {},
+): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const all = phases.flatMap(({ plan: { changes } }): readonly (Change & { readonly path?: string })[] => changes);

@@ -14,17 +14,11 @@ import type { Drift } from './drift.ts';
 /** Facts for the status table of a fleet, without the kubelet's configuration and health. */
 export const statusFacts = combineFacts({ os: operatingSystem, kubelet: kubeletBinary, identity: clientIdentity });
 
-type StatusFacts = ReturnType<typeof statusFacts.parse>;
-
-export interface HostStatusFacts {
-  /** Version of the binary, e.g. `v1.36.2`; null: not installed. */
-  readonly kubeletVersion: string | null;
-  /** The registered name; null: not joined. */
-  readonly nodeName: string | null;
-}
-
 /** Converts facts to table values. */
-export function statusOf({ kubelet, identity }: StatusFacts): HostStatusFacts {
+export function statusOf({ kubelet, identity }: ReturnType<typeof statusFacts.parse>): {
+  readonly kubeletVersion: string | null;
+  readonly nodeName: string | null;
+} {
   return {
     kubeletVersion: kubelet === null ? null : 'version' in kubelet ? kubelet.version : 'unknown',
     nodeName: registeredNode(identity),

@@ -45,7 +45,10 @@ export function bastionRoutes(
     const jumps = [first, ...others].flatMap((hop, i) => hopsTo(hop, { through, bastion, follow: i === 0 }));
     return { jumps, direct: false };
   };
-  const hopsTo = (hop: string, { through, bastion, follow }: Hop): readonly ResolvedBastion[] => {
+  const hopsTo = (
+    hop: string,
+    { through, bastion, follow }: { readonly through: readonly string[]; readonly bastion: BastionText; readonly follow: boolean },
+  ): readonly ResolvedBastion[] => {
     const host = hosts.get(hop);
     if (host === undefined) return destination(hop, bastion, findings);
     if (through.includes(hop)) {
@@ -64,13 +67,6 @@ export function bastionRoutes(
     return [...(follow ? routeOf(hop, through).jumps : []), own];
   };
   return (name) => routeOf(name, []);
-}
-
-interface Hop {
-  readonly through: readonly string[];
-  readonly bastion: BastionText;
-  /** The first of several hops uses its own route, the others are reached from the previous one. */
-  readonly follow: boolean;
 }
 
 function destination(text: string, { place }: BastionText, findings: ProblemCollector): readonly ResolvedBastion[] {

@@ -60,8 +60,6 @@ function sysctls({ entry, setting, findings, place, report }: MergedHost): Reado
   return values;
 }
 
-type InstallMember = 'packages' | 'binaries';
-type WrittenRepository = NonNullable<NonNullable<FleetLayer['packages']>['repositories']>[number];
 type WrittenFile = NonNullable<NonNullable<FleetLayer['binaries']>['files']>[number];
 
 function install(host: MergedHost): PackageInstall | BinaryInstall | null {
@@ -73,9 +71,9 @@ function install(host: MergedHost): PackageInstall | BinaryInstall | null {
 
 class InstallReader {
   readonly #host: MergedHost;
-  readonly #method: InstallMember;
+  readonly #method: 'packages' | 'binaries';
 
-  constructor(host: MergedHost, method: InstallMember) {
+  constructor(host: MergedHost, method: 'packages' | 'binaries') {
     this.#host = host;
     this.#method = method;
   }
@@ -124,7 +122,7 @@ class InstallReader {
     if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(steps, `${JSON.stringify(name)} is not a valid package name`);
   }
 
-  #repository(written: WrittenRepository, i: number): PackageRepository {
+  #repository(written: NonNullable<NonNullable<FleetLayer['packages']>['repositories']>[number], i: number): PackageRepository {
     const { name, suite = '/', components = [], key = null, keyFingerprints = [] } = written;
     const path = ['repositories', i];
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes') {

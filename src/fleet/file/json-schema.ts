@@ -36,13 +36,8 @@ function orEmpty(member: JsonObject): JsonObject {
   return { ...member, type: ['object', 'null'] };
 }
 
-interface Described {
-  readonly zodSchema: z.core.$ZodTypes;
-  readonly jsonSchema: z.core.JSONSchema.BaseSchema;
-}
-
 /** Adds parts that zod leaves open, and removes internal metadata. */
-function describe({ zodSchema, jsonSchema }: Described): void {
+const describe: NonNullable<z.core.ToJSONSchemaParams['override']> = ({ zodSchema, jsonSchema }) => {
   const open = jsonSchema as Record<string, unknown>;
   const { jsonSchema: part } = (zodSchema instanceof z.ZodType ? zodSchema.meta() : undefined) ?? {};
   if (typeof part === 'object') {
@@ -51,4 +46,4 @@ function describe({ zodSchema, jsonSchema }: Described): void {
     Object.assign(open, part, description === undefined ? {} : { description });
   }
   for (const own of ['jsonSchema', 'hint', 'emptyIsAbsent', 'merge', 'template']) delete open[own];
-}
+};

@@ -74,13 +74,6 @@ export interface MergedHost extends SettingsContext {
   report(problem: Problem, place: SettingLocation, key?: string): void;
 }
 
-/** An item of a list that is merged by name, with its place. */
-interface Item {
-  readonly item: { readonly name: string };
-  readonly layer: Layer;
-  readonly index: number;
-}
-
 /** Settings that are resolved elsewhere: on demand, and as documents of their own. */
 const SEPARATE: ReadonlySet<string> = new Set<keyof FleetLayer>(['variables', 'kubeletConfiguration']);
 
@@ -94,7 +87,7 @@ export function mergeLayers(
   { scope, ...context }: SettingsContext & { readonly scope: Scope },
 ): MergedHost {
   const values = new Map<string, unknown>();
-  const lists = new Map<string, readonly Item[]>();
+  const lists = new Map<string, readonly { readonly item: { readonly name: string }; readonly layer: Layer; readonly index: number }[]>();
   for (const layer of layers)
     for (const [name, value] of Object.entries(layer.written)) {
       const rule = RULES.get(name);

@@ -5,9 +5,6 @@ export interface Expanded {
   readonly indexes: readonly string[];
 }
 
-/** Texts of a pattern, or the error. */
-type Expansion = { readonly items: readonly Expanded[] } | { readonly fault: RangeFault };
-
 interface RangeFault {
   readonly message: string;
   readonly hint: string;
@@ -25,7 +22,7 @@ const HINT = 'Use a range such as [1:20], [001:200], [1:20:2] or [a:f]; both end
  * @returns the text itself without indexes if it has no range
  * @see ansible/ansible lib/ansible/inventory (expand_hostname_range)
  */
-export function expandRanges(pattern: string): Expansion {
+export function expandRanges(pattern: string): { readonly items: readonly Expanded[] } | { readonly fault: RangeFault } {
   if (!/[[\]]/.test(pattern)) return { items: [{ text: pattern, indexes: [] }] };
   const parts = pattern.split(/\[([^[\]]*)\]/);
   const [unmatched] = /[[\]]/.exec(parts.find((part) => /[[\]]/.test(part)) ?? '') ?? [];
@@ -49,26 +46,17 @@ function membersOf(range: string, limit: number): readonly string[] | RangeFault
   if (from === undefined || to === undefined) return fault('is not a range');
   const step = /^[0-9]{1,9}$/.test(stepText) ? Number(stepText) : 0;
   if (step === 0) return fault('has a step that is not a positive number');
+  const between = (first: number, last: number, write: (value: number) => string): readonly string[] | RangeFault => {
+    if (first > last) return fault('has an end below its start', 'Put the smaller value first');
+    const count = Math.floor((last - first) / step) + 1;
+    if (count > limit) return fault(`has more than ${MAX_HOSTS} hosts`, 'Check both ends of the range');
+    return Array.from({ length: count }, (_, i) => write(first + i * step));
+  };
   if (/^[A-Za-z]$/.test(from) && /^[A-Za-z]$/.test(to))
-    return between(LETTERS.indexOf(from), LETTERS.indexOf(to), { step, limit, fault, write: (at) => LETTERS[at] as string });
+    return between(LETTERS.indexOf(from), LETTERS.indexOf(to), (at) => LETTERS[at] as string);
   if (!/^[0-9]{0,15}$/.test(from) || !/^[0-9]{1,15}$/.test(to)) return fault('must have two numbers or two letters');
   const padded = from.length > 1 && from.startsWith('0');
   if (padded && from.length !== to.length)
     return fault('has a start and an end with different numbers of digits', `Use [${from}:${to.padStart(from.length, '0')}]`);
-  const write = (value: number): string => (padded ? String(value).padStart(from.length, '0') : String(value));
-  return between(Number(from), Number(to), { step, limit, fault, write });
-}
-
-interface Counting {
-  readonly step: number;
-  readonly limit: number;
-  readonly fault: (message: string, hint?: string) => RangeFault;
-  readonly write: (value: number) => string;
-}
-
-function between(first: number, last: number, { step, limit, fault, write }: Counting): readonly string[] | RangeFault {
-  if (first > last) return fault('has an end below its start', 'Put the smaller value first');
-  const count = Math.floor((last - first) / step) + 1;
-  if (count > limit) return fault(`has more than ${MAX_HOSTS} hosts`, 'Check both ends of the range');
-  return Array.from({ length: count }, (_, i) => write(first + i * step));
+  return between(Number(from), Number(to), (value) => (padded ? String(value).padStart(from.length, '0') : String(value)));
 }

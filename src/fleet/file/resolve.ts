@@ -1,4 +1,3 @@
-import type { Problem } from '../../base/errors.ts';
 import { closestName } from '../../base/text/closest-name.ts';
 import type { SourceNode } from '../../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../../kubeadm/config/rules.ts';
@@ -25,21 +24,12 @@ import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
 import { ProblemCollector } from './problem-collector.ts';
 import type { FleetFile } from './schema.ts';
 
-interface Resolution {
-  readonly fleet: ResolvedFleet;
-  /**
-   * Of file and imports, errors and warnings, in order of position. With an error among them the fleet must
-   * not be used.
-   */
-  readonly problems: readonly Problem[];
-}
-
 /**
  * Resolves a fleet file: expands ranges, imports, groups and templates to one entry per host, and reports all
  * problems at once.
  * @param imports results of the entries of `imports` in the file, in that order
  */
-export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []): Resolution {
+export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []) {
   const findings = new ProblemCollector();
   findings.addAll(loaded.problems);
   const hosts = loaded.document === null ? null : resolveHosts(loaded, imports, findings);
@@ -220,14 +210,15 @@ function groupLayers({ groups = [] }: FleetFile, document: Document, findings: P
   return layers;
 }
 
-interface KnownGroups {
-  readonly groups: ReadonlyMap<string, Layer>;
-  readonly importedGroups: ReadonlySet<string>;
-  readonly findings: ProblemCollector;
-}
-
 /** Each group once; for duplicates the later position wins. */
-function groupNames(refs: readonly GroupRef[], { groups, importedGroups, findings }: KnownGroups): readonly string[] {
+function groupNames(
+  refs: readonly GroupRef[],
+  {
+    groups,
+    importedGroups,
+    findings,
+  }: { readonly groups: ReadonlyMap<string, Layer>; readonly importedGroups: ReadonlySet<string>; readonly findings: ProblemCollector },
+): readonly string[] {
   const names = new Set<string>();
   for (const { name, place } of refs) {
     if (groups.has(name) || importedGroups.has(name)) {
@@ -241,14 +232,15 @@ function groupNames(refs: readonly GroupRef[], { groups, importedGroups, finding
   return [...names];
 }
 
-interface Together {
-  readonly prepared: ReadonlyMap<string, PreparedHost>;
-  readonly route: (name: string) => Route;
-  readonly findings: ProblemCollector;
-}
-
 /** Values that must be unique across hosts: address with route, node name and node IP. */
-function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, findings }: Together): void {
+function validateTogether(
+  hosts: readonly ResolvedHost[],
+  {
+    prepared,
+    route,
+    findings,
+  }: { readonly prepared: ReadonlyMap<string, PreparedHost>; readonly route: (name: string) => Route; readonly findings: ProblemCollector },
+): void {
   const addresses = new Map<string, HostEntry>();
   for (const { entry, settings } of prepared.values()) {
     const { jumps, direct } = route(entry.name);

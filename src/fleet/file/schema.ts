@@ -360,7 +360,6 @@ export const fleetSchema = z.strictObject({
 /** A fleet file as written, after structural validation. */
 export type FleetFile = z.output<typeof fleetSchema>;
 export type FleetHost = z.output<typeof host>;
-type FleetGroup = z.output<typeof group>;
 export type FleetImport = z.output<typeof inventoryImport>;
 /** The common members of all layers. */
-export type FleetLayer = Omit<FleetGroup, 'name'>;
+export type FleetLayer = Omit<z.output<typeof group>, 'name'>;

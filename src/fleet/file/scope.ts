@@ -80,11 +80,6 @@ export class Scope {
   }
 }
 
-/** Parts of a text with variables: literal text, and names. */
-type TemplatePart = string | { readonly variable: string };
-
-type ParsedTemplate = { readonly parts: readonly TemplatePart[] } | { readonly fault: string };
-
 const OPEN = '{{';
 const NAME = /^[A-Za-z_]\w*$/;
 const LITERAL = /^(?:"([^"\\]*)"|'([^'\\]*)')$/;
@@ -98,8 +93,10 @@ export function isTemplate(text: string): boolean {
  * Parses a template: `{{ name }}` is a variable, `{{ "{{" }}` literal braces. Filters and conditions are not
  * supported, so that the meaning of a file is visible in it.
  */
-export function parseTemplate(text: string): ParsedTemplate {
-  const parts: TemplatePart[] = [];
+export function parseTemplate(
+  text: string,
+): { readonly parts: readonly (string | { readonly variable: string })[] } | { readonly fault: string } {
+  const parts: (string | { readonly variable: string })[] = [];
   let at = 0;
   for (let open = text.indexOf(OPEN); open >= 0; open = text.indexOf(OPEN, at)) {
     if (open > at) parts.push(text.slice(at, open));

@@ -13,18 +13,12 @@ import { unknownFlag, wrongArgument } from '../../kubelet/flags/check-extra-args
 import { validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
 
-interface FleetVerdict {
-  /** Each once, with the affected hosts if not all. */
-  readonly problems: readonly Problem[];
-  /** Number of distinct configurations. */
-  readonly configurations: number;
-}
-
 /**
  * Validates each distinct configuration of a fleet as a kubelet of a minor would: first the layers
  * individually, then the merged result.
+ * @returns each problem once, with the affected hosts if not all; and the number of distinct configurations
  */
-export function validateFleet({ hosts }: ResolvedFleet, { minor, catalogue }: KubeletReader): FleetVerdict {
+export function validateFleet({ hosts }: ResolvedFleet, { minor, catalogue }: KubeletReader) {
   const found = new Map<string, { readonly problem: Problem; readonly hosts: string[] }>();
   const add = (problem: Problem, names: readonly string[]): void => {
     const { position, code, path, message } = problem;
@@ -88,10 +82,8 @@ function isIn(problems: readonly Problem[]): (problem: Problem) => boolean {
   return (problem) => places.has(placeOf(problem));
 }
 
-type NotEmpty<T> = readonly [T, ...T[]];
-
 /** Groups hosts with the same layers and flags. */
-function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty<ResolvedHost>[] {
+function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly (readonly [ResolvedHost, ...ResolvedHost[]])[] {
   const ids = new Map<SourceDocument, number>();
   const idOf = (document: SourceDocument): number => {
     const id = ids.get(document) ?? ids.size;

@@ -44,9 +44,6 @@ export interface RunAttribution {
 /** `refused`: the hook before the change failed, and nothing else was run. */
 type HistoryEnd = 'changed' | 'failed' | 'refused' | 'rolled-back';
 
-/** `started`: the run has not ended, or was killed. */
-export type HistoryResult = HistoryEnd | 'started';
-
 const text = z.string();
 const json = z.json() as unknown as z.ZodType<Json>;
 const ENTRY = z.object({
@@ -73,22 +70,17 @@ const ENTRY = z.object({
  */
 export type HistoryEntry = z.infer<typeof ENTRY>;
 
-/** The change of a host, as far as the run knows it. */
-interface RecordedChange {
-  /** The same for the start and the end of a change. */
-  readonly id: string;
-  readonly time: Date;
-  readonly operator: string;
-  readonly note: RunAttribution;
-  readonly result: HistoryResult;
-  /** Codes of a failure. */
-  readonly problems: readonly string[];
-  /** The applied changes, the planned ones of a failed run, or the hook of a refused one. */
-  readonly plan: HostPlan;
-}
-
-/** The entry of a change; long lists and texts are cut. */
-export function historyEntry({ id, time, operator, note, result, problems, plan }: RecordedChange): HistoryEntry & { readonly id: string } {
+/**
+ * The entry of a change; long lists and texts are cut.
+ * @param change.plan the planned or applied changes, or the hook of a refused change
+ * @param result `started`: the run has not ended, or was killed
+ * @param problems codes of a failure
+ */
+export function historyEntry(
+  { id, time, operator, note, plan }: ChangeStart,
+  result: HistoryEnd | 'started',
+  problems: readonly string[] = [],
+): HistoryEntry & { readonly id: string } {
   const { command, reason, plan: planId, planDigest, again, signer } = note;
   const fields = plan.phases.flatMap(({ plan: { changes } }) =>
     changes.flatMap((change) => ('fields' in change ? (change.fields ?? []) : [])),
@@ -123,10 +115,7 @@ function shortened(value: Json): Json {
 }
 
 /** Adds an entry to the journal, or replaces the one with the same id. */
-export function journalOperation(
-  entry: HistoryEntry & { readonly id: string },
-  { isOptional }: { readonly isOptional: boolean },
-): Operation {
+export function journalOperation(entry: HistoryEntry & { readonly id: string }, isOptional: boolean): Operation {
   const text = JSON.stringify(entry);
   return {
     kind: 'append-journal',
@@ -163,30 +152,22 @@ function parseJson(line: string): unknown {
   }
 }
 
-/** The end of a change of a host. */
-export interface ChangeEnd {
-  /** The applied changes, or the planned ones of a failed run. */
-  readonly plan: HostPlan;
-  /** Null: the change succeeded. */
-  readonly error: AppError | null;
-}
-
 /** The start of a change of a host. */
 export interface ChangeStart {
+  /** The same at the end of the change. */
   readonly id: string;
   readonly note: RunAttribution;
   readonly operator: string;
   readonly time: Date;
-  readonly planned: HostPlan;
+  readonly plan: HostPlan;
 }
 
 /**
  * The operation that records the start of a change, for the program of the first change: a run that is killed leaves
  * this entry. It never fails a run.
  */
-export function recordStart({ id, note, operator, time, planned }: ChangeStart): Operation {
-  const entry = historyEntry({ id, time, operator, note, result: 'started', problems: [], plan: planned });
-  return journalOperation(entry, { isOptional: true });
+export function recordStart(change: ChangeStart): Operation {
+  return journalOperation(historyEntry(change, 'started'), true);
 }
 
 /** Ports and settings for recording the changes of one host. */
@@ -208,14 +189,16 @@ interface ChangeRecorder {
 /**
  * Records a change after it was verified or has failed: in the journal on the host, and as an Event on the Node. A
  * record that cannot be written is a warning and never fails the run. Nothing is recorded for a host without changes.
+ * @param whole the applied changes, or the planned ones of a failed run
+ * @param error null: the change succeeded
  */
-export async function recordChange(recorder: ChangeRecorder, { plan: whole, error }: ChangeEnd): Promise<void> {
+export async function recordChange(recorder: ChangeRecorder, whole: HostPlan, error: AppError | null): Promise<void> {
   if (!whole.phases.some(({ plan: { changes } }) => changes.length > 0)) return;
   const result = resultOf(error);
   const plan = result === 'refused' ? hookBefore(whole) : whole;
   const { host, clock, writing, note, reporter } = recorder;
   const problems = error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
-  const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, result, problems, plan });
+  const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, plan }, result, problems);
   const written = writeEntry(recorder, entry).catch((failure: unknown) => {
     if (!isAppError(failure)) throw failure;
     const message = `the change is not recorded in ${HISTORY_PATH}: ${failure.message}`;
@@ -260,7 +243,7 @@ async function writeOver(
   const { opening: _, ...lock } = writing;
   const host = runHost(connection, { clock, writing: { ...lock, confirm: null } });
   try {
-    await host.perform([journalOperation(entry, { isOptional: false })], { isLast: true });
+    await host.perform([journalOperation(entry, false)], { isLast: true });
   } finally {
     await host.end();
   }

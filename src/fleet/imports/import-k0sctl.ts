@@ -10,23 +10,17 @@ export function isK0sctl(text: string): boolean {
   return /^apiVersion:[ \t]*["']?k0sctl\.k0sproject\.io\//m.test(text);
 }
 
-interface K0sctlImport {
-  /** Bastions first. Key files as written. */
-  readonly machines: readonly StarterMachine[];
-  /** Hosts and fields that are not imported. */
-  readonly ignored: readonly string[];
-}
-
 /** Roles of k0sctl. All but workers run the control plane. */
 const ROLES: ReadonlySet<string> = new Set(['controller', 'controller+worker', 'single', 'worker']);
 
 /**
  * Reads the hosts of a k0sctl.yaml: role, name, address, user, port, key and bastion.
  * @param file its name in problems
+ * @returns the machines, bastions first, with key files as written; and the hosts and fields that are not imported
  * @throws AppError (exit code 2) with all problems: CONFIG_SYNTAX, FLEET_IMPORT_INVALID
  * @see k0sctl pkg/apis/k0sctl.k0sproject.io/v1beta1/cluster (0.19), rig ssh.go: the default user is root
  */
-export function readK0sctl(text: string, file: string): K0sctlImport {
+export function readK0sctl(text: string, file: string) {
   const { documents, problems: syntax } = parseSource(text, file);
   if (syntax.length > 0) throw new AppError(syntax, { exitCode: 2 });
   const document = documents.find(({ root }) => K0SCTL_API.test(textOf(root, 'apiVersion') ?? ''));
@@ -43,15 +37,11 @@ export function readK0sctl(text: string, file: string): K0sctlImport {
   return { machines: [...reader.bastions.values(), ...reader.named()], ignored: [...reader.ignored, ...ignoredSpec] };
 }
 
-interface K0sctlHost extends Omit<StarterMachine, 'name'> {
-  readonly hostname: string | null;
-}
-
 class HostReader {
   readonly bastions = new Map<string, StarterMachine>();
   readonly problems: Problem[] = [];
   readonly ignored = new Set<string>();
-  readonly #hosts: K0sctlHost[] = [];
+  readonly #hosts: (Omit<StarterMachine, 'name'> & { readonly hostname: string | null })[] = [];
   readonly #document: SourceDocument;
 
   constructor(document: SourceDocument) {

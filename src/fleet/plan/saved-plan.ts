@@ -89,12 +89,6 @@ export interface PlanOutcome {
   readonly problems: readonly string[];
 }
 
-/** When a plan was made, and how long it may be applied. */
-interface PlanLifetime {
-  readonly createdAt: Date;
-  readonly validForMs: number;
-}
-
 /** Default time for which a plan may be applied. */
 export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
 /** The same for a signed plan, whose file is a permission to change the hosts. */
@@ -104,7 +98,7 @@ export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
 export function savePlan(
   context: PlanContext,
   hosts: readonly (readonly [PlannedHost, PlanOutcome])[],
-  { createdAt, validForMs }: PlanLifetime,
+  { createdAt, validForMs }: { readonly createdAt: Date; readonly validForMs: number },
 ): SavedPlan {
   const changes = new Map<string, HostChanges>();
   const overlays = new Map<string, SavedPlan['overlays'][string]>();

@@ -54,13 +54,11 @@ export interface SharedProblem {
 /** The changed fields of kubelet configurations: a row for the hosts with equal changes. */
 export interface FieldMatrix {
   readonly fields: readonly string[];
-  readonly rows: readonly MatrixRow[];
-}
-
-interface MatrixRow {
-  readonly hosts: readonly string[];
-  readonly impact: Impact | null;
-  readonly changes: ReadonlyMap<string, FieldChange>;
+  readonly rows: readonly {
+    readonly hosts: readonly string[];
+    readonly impact: Impact | null;
+    readonly changes: ReadonlyMap<string, FieldChange>;
+  }[];
 }
 
 export interface RunTimeline {
@@ -77,15 +75,14 @@ type ReportHead = Pick<ReportModel, 'subject' | 'cluster' | 'startedAt' | 'ended
   readonly failure: AppError | null;
 };
 
-interface RunReportInput extends ReportHead {
-  readonly command: 'plan' | 'apply';
-  readonly outcomes: readonly HostOutcome[];
-  /** Empty for a plan. */
-  readonly timelines: readonly HostTimeline[];
-}
+const EMPTY = { highestImpact: null, matrix: { fields: [], rows: [] }, groups: [], timeline: null, census: [], rows: [], certificates: [] };
 
-/** The report of `plan` and `apply`. */
-export function runReport({ outcomes: unsorted, failure, timelines, ...head }: RunReportInput): ReportModel {
+/** The report of `plan` and `apply`. `timelines`: empty for a plan. */
+export function runReport(
+  run: ReportHead &
+    Pick<ReportModel, 'command'> & { readonly outcomes: readonly HostOutcome[]; readonly timelines: readonly HostTimeline[] },
+): ReportModel {
+  const { outcomes: unsorted, failure, timelines, ...head } = run;
   const outcomes = unsorted.toSorted((a, b) => compare(a.host, b.host));
   const groups = foldPlans(
     outcomes.flatMap(({ plan, status }) => {
@@ -95,43 +92,33 @@ export function runReport({ outcomes: unsorted, failure, timelines, ...head }: R
       return [host];
     }),
   );
-  const matrix = matrixOf(groups);
   const totalMs = Math.max(1, head.endedAt.getTime() - head.startedAt.getTime());
   return {
+    ...EMPTY,
     ...head,
     counts: censusOf(outcomes.map(({ host, status }) => [outcomeText(status), host])),
     highestImpact: highestImpact(groups.flatMap(({ changes }) => changes.map(({ impact }) => impact as Impact | undefined))),
     problems: sharedProblems(failure?.problems ?? [], outcomes),
-    matrix,
+    matrix: matrixOf(groups),
     groups,
     timeline: timelines.length === 0 ? null : { totalMs, hosts: timelines, slowLimitMs: slowLimitMs(timelines) },
-    census: [],
-    rows: [],
-    certificates: [],
   };
 }
 
-interface StatusReportInput extends ReportHead {
-  readonly rows: readonly HostStatusRow[];
-  readonly certificates: readonly HostCertificate[];
-}
-
 /** The report of `fleet status`. */
-export function statusReport({ rows: unsorted, certificates, failure, ...head }: StatusReportInput): ReportModel {
+export function statusReport(status: ReportHead & Pick<ReportModel, 'rows' | 'certificates'>): ReportModel {
+  const { rows: unsorted, certificates, failure, ...head } = status;
   const rows = unsorted.toSorted((a, b) => compare(a.host, b.host));
   const table = (title: string, textOf: (row: HostStatusRow) => string | null): ValueDistribution => ({
     title,
     entries: censusOf(rows.map((row) => [textOf(row) ?? 'unknown', row.host])).toSorted((a, b) => b.hosts.length - a.hosts.length),
   });
   return {
+    ...EMPTY,
     ...head,
     command: 'fleet status',
     counts: censusOf(rows.map(({ host, reachable }) => [reachable ? 'reachable' : 'unreachable', host])),
-    highestImpact: null,
     problems: sharedProblems(failure?.problems ?? [], []),
-    matrix: { fields: [], rows: [] },
-    groups: [],
-    timeline: null,
     census: [
       table('Configuration (SHA-256 of config.yaml)', ({ config }) => config),
       table('Source of the configuration', ({ source }) => (source === null ? null : describeNodeSource(source))),
@@ -185,7 +172,7 @@ function fieldsOf({ changes }: HostGroup): readonly FieldChange[] {
 
 function matrixOf(groups: readonly HostGroup[]): FieldMatrix {
   const changing = groups.filter((group) => fieldsOf(group).length > 0);
-  const rows = [...groupBy(changing, (group) => JSON.stringify(fieldsOf(group))).values()].map((same): MatrixRow => {
+  const rows = [...groupBy(changing, (group) => JSON.stringify(fieldsOf(group))).values()].map((same) => {
     const fields = fieldsOf(same[0] as HostGroup);
     return {
       hosts: same.flatMap(({ hosts }) => hosts).sort(compare),

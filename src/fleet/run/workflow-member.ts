@@ -11,7 +11,7 @@ import type { PlanStep } from '../../host/plan-after.ts';
 import type { WriterOptions } from '../../host/run-host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import { type ChangeEnd, type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
+import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet.ts';
 
 export interface WorkflowMember {
@@ -120,7 +120,7 @@ function startRecord({ writing, clock }: WorkflowMember): StartRecord {
       if (writing?.note === undefined) return;
       const { owner, note } = writing;
       const time = clock.now();
-      change = { id: `${owner.id}-${time.getTime()}`, note, operator: owner.name, time, planned };
+      change = { id: `${owner.id}-${time.getTime()}`, note, operator: owner.name, time, plan: planned };
     },
     opening: () => {
       if (change === null) return [];
@@ -147,19 +147,18 @@ async function recorded(
   if (context.writing === undefined || note === undefined) return done;
   const { reporter } = context;
   const recorder = { ...context, writing: context.writing, note, connect: () => connect(reporter) };
-  const record = (end: ChangeEnd): Promise<void> => {
+  const record = (plan: HostPlan, error: AppError | null): Promise<void> => {
     // A change of the cluster alone has no start on the host.
     const id = start.id() ?? `${recorder.writing.owner.id}-${context.clock.now().getTime()}`;
-    return recordChange({ ...recorder, id, node: node() }, end);
+    return recordChange({ ...recorder, id, node: node() }, plan, error);
   };
   try {
     const plan = await done;
-    await record({ plan, error: null });
+    await record(plan, null);
     return plan;
   } catch (error) {
     // Exit codes 2 and 3: refused before any change, unless a start was recorded.
-    if (isAppError(error) && (start.id() !== null || (error.exitCode !== 2 && error.exitCode !== 3)))
-      await record({ plan: planned, error });
+    if (isAppError(error) && (start.id() !== null || (error.exitCode !== 2 && error.exitCode !== 3))) await record(planned, error);
     throw error;
   }
 }

@@ -123,17 +123,12 @@ function throwIfInterrupted(services: FleetRunPorts, result: FleetResult): void 
   if (failure !== null) throw failure;
 }
 
-interface PlannedTasks {
-  readonly result: FleetResult;
-  readonly access: FleetAccess | null;
-}
-
 async function planTasks(
   services: FleetRunPorts,
   work: FleetTasks,
   approval: Approval,
   { isStrict = false }: Pick<FleetRunInput, 'isStrict'> = {},
-): Promise<PlannedTasks> {
+) {
   const request = toPlan(work.request);
   const watch = approval.planning();
   try {

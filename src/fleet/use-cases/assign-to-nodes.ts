@@ -2,17 +2,20 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import type { Backend } from '../../dynamic/status/node-config.ts';
 import { type Assigned, assignedBy, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
-import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
+import type { DynamicRollout, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest, ValidationRequest } from '../../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../../dynamic/workflows/rollout.ts';
-import type { PhasePlan } from '../../host/plan/change.ts';
-import type { ClusterName } from '../../host/plan/document.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './find-node-names.ts';
+
+/** The assigned source: a ConfigMap, or a file that is pushed first. */
+export type AssignedRequest =
+  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
+  | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /** The nodes of `dynamic assign` and `dynamic reset`, and how they are processed. */
 export interface NodesRequest {
@@ -26,11 +29,6 @@ export interface NodesRequest {
   readonly run: RunSettings;
 }
 
-/** The assigned source: a ConfigMap, or a file that is pushed first. */
-export type AssignedRequest =
-  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
-  | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
-
 export interface AssignToNodesRequest extends NodesRequest {
   /** Null: the assignment is removed. */
   readonly assigned: AssignedRequest | null;
@@ -43,11 +41,6 @@ export interface AssignToNodesRequest extends NodesRequest {
 /** Ports of `dynamic assign`. */
 type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
 
-/** The plan of a dry run, or the result of the rollout. */
-type AssignResult =
-  | { readonly kind: 'planned'; readonly plans: readonly PhasePlan[]; readonly cluster: ClusterName }
-  | { readonly kind: 'ended'; readonly end: RolloutEnd };
-
 /**
  * Assigns a configuration to nodes, batch by batch; a dry run only plans it.
  * @throws the errors of `openCluster`, `findNodeNames` and `checkAssignment`
@@ -56,7 +49,7 @@ export async function assignToNodes(
   services: AssignPorts,
   request: AssignToNodesRequest,
   view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
-): Promise<AssignResult> {
+) {
   const { choice, rollout, backend, force, allowPodLoss, reason } = request;
   const { reporter } = view;
   const assigned = await readAssigned(services, request.assigned);
@@ -68,7 +61,7 @@ export async function assignToNodes(
     const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reverts, reporter });
     if (request.run.dryRun) {
       const by = assignedBy(services, { allowsPodLoss: allowPodLoss, reason });
-      return { kind: 'planned', plans: planRollout(checked, rollout, by), cluster };
+      return { kind: 'planned' as const, plans: planRollout(checked, rollout, by), cluster };
     }
     const run = {
       ...view,
@@ -78,7 +71,7 @@ export async function assignToNodes(
       reason,
       selector: choice.kind === 'selector' ? choice.selector.text : undefined,
     };
-    return { kind: 'ended', end: await executeAssignment(services, cluster, checked, run) };
+    return { kind: 'ended' as const, end: await executeAssignment(services, cluster, checked, run) };
   } finally {
     await cluster.close();
   }

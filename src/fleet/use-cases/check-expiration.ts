@@ -21,21 +21,11 @@ export interface HostExpiration {
   readonly hasReadCluster: boolean | null;
 }
 
-interface CheckedExpiration {
-  readonly reports: readonly HostExpiration[];
-  /** Problems of hosts that were not checked. */
-  readonly problems: readonly Problem[];
-}
-
 /**
  * Reads when the control plane certificates of hosts expire. A failed host does not stop the others.
  * @throws AppError: problems of the configuration; the errors of `openPkiSettings`
  */
-export async function checkExpiration(
-  services: NodeCommandPorts,
-  request: CheckExpirationRequest,
-  reporter: Reporter,
-): Promise<CheckedExpiration> {
+export async function checkExpiration(services: NodeCommandPorts, request: CheckExpirationRequest, reporter: Reporter) {
   const opened = await openPkiSettings(services, request, reporter);
   for (const { code, message } of opened.warnings) reporter.report({ level: 'warning', code, message });
   const reports: HostExpiration[] = [];

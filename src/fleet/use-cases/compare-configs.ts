@@ -6,7 +6,7 @@ import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-case
 import { type DiffSide, type DiffSideContext, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
 import { DEFAULT_MINOR, type Minor, OLDEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
-import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
+import { type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
 import { decodeDeclaredFields } from '../../kubelet/documents/decode.ts';
 import { mergeConfig } from '../../kubelet/layers/layers.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
@@ -27,12 +27,6 @@ export interface CompareRequest {
   readonly connection: ConnectionRequest;
 }
 
-interface ComparedConfigs {
-  readonly before: ConfigSide;
-  readonly after: ConfigSide;
-  readonly diff: ConfigDiff;
-}
-
 /** Ports of `config diff`. */
 type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
 
@@ -41,11 +35,7 @@ type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
  * @param warning receives the settings that the kubelet ignores, because they are not compared
  * @throws AppError USAGE (exit code 2) for an unknown version; the errors of `readDiffSide`
  */
-export async function compareConfigs(
-  services: ComparePorts,
-  request: CompareRequest,
-  warning: (problem: Problem) => void,
-): Promise<ComparedConfigs> {
+export async function compareConfigs(services: ComparePorts, request: CompareRequest, warning: (problem: Problem) => void) {
   const { sides, kubernetesVersion: version, connection } = request;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const catalogue = await loadCatalogue();

@@ -9,11 +9,6 @@ import { type AdminCluster, requireClusterConfiguration } from '../../kubeadm/wo
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
-/** A control plane host, and the cluster with the access of an administrator. */
-interface OpenedControlPlane extends AdminCluster {
-  readonly host: Host;
-}
-
 /**
  * Connects to a control plane host and its cluster, with `--kubeconfig` or admin.conf of the host, and closes both afterwards.
  * @throws AppError CLUSTER_NO_KUBEADM_CONFIG (exit code 3); the errors of `adminCluster` and `openCluster`
@@ -21,7 +16,7 @@ interface OpenedControlPlane extends AdminCluster {
 export async function withControlPlane<T>(
   services: NodeCommandPorts,
   { target, kubeconfig, reporter }: { readonly target: HostTarget; readonly kubeconfig: KubeconfigRequest; readonly reporter: Reporter },
-  work: (opened: OpenedControlPlane) => Promise<T>,
+  work: (opened: AdminCluster & { readonly host: Host }) => Promise<T>,
 ): Promise<T> {
   const host = await services.connectHost(target, reporter);
   try {

@@ -3,7 +3,6 @@ import {
   type BundleContent,
   type BundledImages,
   type BundledPackage,
-  type BundleManifest,
   bundleManifest,
   MAX_CONTENT_BYTES,
   MAX_NAME_BYTES,
@@ -31,12 +30,6 @@ export interface CreateBundleRequest extends DocumentsRequest {
   readonly files: readonly string[];
 }
 
-interface CreatedBundle {
-  readonly manifest: BundleManifest;
-  readonly size: number;
-  readonly warnings: readonly Warning[];
-}
-
 interface CreateBundlePorts extends DocumentPorts, BundleAccess, LocalCommands {
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
@@ -49,7 +42,7 @@ interface CreateBundlePorts extends DocumentPorts, BundleAccess, LocalCommands {
  * @throws AppError BUNDLE_IMAGES_MISSING, BUNDLE_WRONG_ARCHITECTURE, BUNDLE_INPUT, LOCAL_COMMAND_FAILED and the errors
  * of the configuration and of `BundleFiles`; no file is written then
  */
-export async function createBundle(ports: CreateBundlePorts, request: CreateBundleRequest): Promise<CreatedBundle> {
+export async function createBundle(ports: CreateBundlePorts, request: CreateBundleRequest) {
   const files = await ports.bundleFiles();
   const listed = await listImages(ports, request);
   const everywhere = new Set([...listed.workerImages, ...request.images].map(fullImageName));

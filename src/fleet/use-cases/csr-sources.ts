@@ -6,7 +6,6 @@ import { observe } from '../../host/access/observe.ts';
 import { ownAddresses } from '../../host/facts/addresses.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
-import type { NodeClaim } from '../../host/node-claim.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { argValue } from '../../kubeadm/config/model.ts';
 import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
@@ -84,17 +83,11 @@ async function namesOfHosts(
   return found;
 }
 
-interface NamesOfHost {
-  readonly host: string;
-  readonly claim: NodeClaim;
-  readonly names: readonly KnownNames[];
-}
-
 async function namesOfHost(
   services: CsrSourcePorts,
   target: HostTarget,
   { trust, cluster }: { readonly trust: NodeTrust; readonly cluster: Cluster | null },
-): Promise<NamesOfHost> {
+) {
   const host = await services.connectHost(target);
   try {
     const { challenge, fact } = await challengeHost({ trust });
@@ -116,18 +109,12 @@ async function namesOfHost(
   }
 }
 
-/** The sources of a command line. */
-interface CsrSources extends Required<ServingSources> {
-  /** The Nodes on the hosts of `--host`; null: the option was not given. */
-  readonly hosts: ReadonlySet<string> | null;
-}
-
 /** Opens the cluster (of the fleet file, if one is given) and reads the sources of names apart from Nodes. */
 export async function withCsrSources<T>(
   services: CsrSourcePorts,
   { fleetFile, hosts, cluster }: CsrSourcesRequest,
   writes: Reporter | null,
-  use: (cluster: Cluster, sources: CsrSources) => Promise<T>,
+  use: (cluster: Cluster, sources: Required<ServingSources> & { readonly hosts: ReadonlySet<string> | null }) => Promise<T>,
 ): Promise<T> {
   const fleet = fleetFile === undefined ? null : await readFleet(services, { file: fleetFile });
   const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);

@@ -65,22 +65,10 @@ export function revertCommits(services: FinishCommitsPorts, request: CommitsRequ
   });
 }
 
-interface FinishOptions {
-  readonly request: CommitsRequest;
-  /** The result text of a host. */
-  readonly done: string;
-}
-
-interface PendingCommit {
-  readonly host: Host;
-  readonly record: CommitRecord;
-  readonly reporter: Reporter;
-}
-
 async function finishCommits(
   services: FinishCommitsPorts,
-  { request, done }: FinishOptions,
-  work: (waiting: PendingCommit) => Promise<void>,
+  { request, done }: { readonly request: CommitsRequest; readonly done: string },
+  work: (waiting: { readonly host: Host; readonly record: CommitRecord; readonly reporter: Reporter }) => Promise<void>,
 ): Promise<FinishedCommits> {
   const hosts = await namedHosts(services, request, { changes: true });
   const isSelection = request.hosts.length === 0;

@@ -1,4 +1,4 @@
-import { type AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
@@ -35,32 +35,23 @@ export interface HostDrift {
   readonly drift: readonly Drift[];
 }
 
-interface FleetDrift {
-  readonly outcomes: readonly HostOutcome[];
-  /** The hosts that differ from the fleet file. */
-  readonly drifts: readonly HostDrift[];
-  /** The problems of hosts that were not checked; null: all hosts were. */
-  readonly failure: AppError | null;
-}
-
-/** Observers of the hosts, and of warnings about the fleet file. */
-interface FleetDriftView {
-  readonly reporter: Reporter;
-  readonly ports: FleetPorts;
-  /** 1 or more includes the program's internal files. */
-  readonly verbosity: number;
-  warning(problem: Problem): void;
-}
-
 /**
  * Compares the selected hosts with the fleet file.
+ * @param view.verbosity 1 or more includes the program's internal files
+ * @param view.warning receives warnings about the fleet file
+ * @returns `drifts`: the hosts that differ from the fleet file; `failure`: the problems of hosts that were not checked, null if none
  * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
  */
 export async function fleetDrift(
   services: FleetRunPorts & FleetFilePorts,
   given: FleetRunRequest,
-  { reporter, ports, verbosity, warning }: FleetDriftView,
-): Promise<FleetDrift> {
+  {
+    reporter,
+    ports,
+    verbosity,
+    warning,
+  }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly verbosity: number; warning(problem: Problem): void },
+) {
   const request = toCompare(given);
   const fleet = await readFleet(services, request);
   for (const one of fleet.warnings) warning(one);

@@ -23,22 +23,12 @@ export interface HostHistory {
   readonly entries: readonly HistoryEntry[] | null;
 }
 
-interface FleetHistory {
-  /** In the order of the hosts. */
-  readonly hosts: readonly HostHistory[];
-  /** The problems of hosts that were not read; null: all were. */
-  readonly failure: AppError | null;
-}
-
 /**
  * Reads the journals of hosts.
+ * @returns the hosts in their order; `failure`: the problems of hosts that were not read, null if none
  * @throws AppError with exit code 2 for an invalid file or selection
  */
-export async function fleetHistory(
-  services: FleetFilePorts & RunTime & HostConnections,
-  request: NamedHostsRequest,
-  reporter: Reporter,
-): Promise<FleetHistory> {
+export async function fleetHistory(services: FleetFilePorts & RunTime & HostConnections, request: NamedHostsRequest, reporter: Reporter) {
   const named = await namedHosts(services, request, { changes: false });
   const problems: Problem[] = [];
   const hosts = await inParallel(named, PARALLEL, async ({ name, target }): Promise<HostHistory> => {

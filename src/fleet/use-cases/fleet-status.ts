@@ -21,7 +21,7 @@ import { observeCertificates } from '../../kubelet/effective/observe-certificate
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/health/observe.ts';
 import { overridesOf, pendingOf } from '../drift/drift.ts';
-import { type HostStatusFacts, type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../drift/host-status.ts';
+import { type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../drift/host-status.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { shownChanges } from '../plan/operations.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -37,7 +37,7 @@ import { clusterRoutes } from './open-fleet-run.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord });
 
-type Inspected = HostStatusFacts &
+type Inspected = ReturnType<typeof statusOf> &
   KubeletStatus & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
 
 /** The status of a host. */

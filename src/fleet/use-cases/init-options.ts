@@ -16,23 +16,25 @@ import { nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 
-interface FleetInitInput {
-  readonly run: RunSettings;
-  /** The control plane. */
-  readonly first: PlannedHost;
-  /** The fleet file; relative paths are resolved against its directory. */
-  readonly file: string;
-  readonly reporter: Reporter;
-  readonly config: LoadedConfig;
-  /** The cluster, if it exists. */
-  readonly given: Cluster | null;
-  /** Receives the key of the certificates; the certificates are uploaded in this case. */
-  readonly showCertificateKey?: (key: Secret) => void;
-  readonly opened: (access: ApiAccess) => void;
-}
-
-/** The settings of init from its documents, overridden by the host settings of the fleet file. */
-export async function fleetInitOptions(services: FleetRunPorts, input: FleetInitInput): Promise<InitControlPlaneOptions> {
+/**
+ * The settings of init from its documents, overridden by the host settings of the fleet file.
+ * @param input.first the control plane
+ * @param input.given the cluster, if it exists
+ * @param input.showCertificateKey receives the key of the certificates; the certificates are uploaded in this case
+ */
+export async function fleetInitOptions(
+  services: FleetRunPorts,
+  input: {
+    readonly run: RunSettings;
+    readonly first: PlannedHost;
+    readonly file: string;
+    readonly reporter: Reporter;
+    readonly config: LoadedConfig;
+    readonly given: Cluster | null;
+    readonly showCertificateKey?: (key: Secret) => void;
+    readonly opened: (access: ApiAccess) => void;
+  },
+): Promise<InitControlPlaneOptions> {
   const { first, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });

@@ -39,24 +39,19 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
   readonly dryRun: boolean;
 }
 
-/** The user of an approval. */
-interface ApproveCsrsView {
-  readonly reporter: Reporter;
-  /**
-   * Asks about CSRs whose SANs only the status of the Node confirms. In a dry run nothing is asked.
-   * @returns null: no terminal, or a dry run
-   */
-  confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>;
-  /** A CSR was approved, or would be in a dry run. */
-  approved(csr: ValidatedCsr): void;
-}
-
 /**
  * Approves the CSRs that are valid.
+ * @param view.confirm asks about CSRs whose SANs only the status of the Node confirms; null: no terminal, or a dry run, in which
+ *   nothing is asked
+ * @param view.approved a CSR was approved, or would be in a dry run
  * @returns the number of selected CSRs
  * @throws AppError with a problem for each CSR that is unknown, refused or not confirmed, after all others are approved
  */
-export function approveCsrs(services: CsrSourcePorts, request: ApproveCsrsRequest, view: ApproveCsrsView): Promise<number> {
+export function approveCsrs(
+  services: CsrSourcePorts,
+  request: ApproveCsrsRequest,
+  view: { readonly reporter: Reporter; confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>; approved(csr: ValidatedCsr): void },
+): Promise<number> {
   const { names, dryRun } = request;
   return withCsrSources(services, request, view.reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);

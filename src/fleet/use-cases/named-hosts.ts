@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import { parseIp } from '../../base/text/ip.ts';
-import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
+import type { ResolvedHost } from '../file/model.ts';
 import { hostNamed, patternOf, selectHosts, unknownHost } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetFilePorts, NamedHostPorts } from '../ports.ts';
@@ -26,22 +26,11 @@ interface NameUse {
   readonly allowsAddresses?: boolean;
 }
 
-interface FoundHosts {
-  /** Null: no fleet file exists. */
-  readonly fleet: ResolvedFleet | null;
-  /** By the given name; missing: an address. */
-  readonly hosts: ReadonlyMap<string, ResolvedHost>;
-}
-
 /**
  * Finds the hosts of a fleet file by name: of the host, else of its Node. Commands that name Nodes use `findNodeNames`.
  * @throws AppError with exit code 2 for an invalid fleet file, and for an unknown name
  */
-async function findHosts(
-  services: NamedHostPorts,
-  { names, file, connection }: HostNames,
-  { changes, allowsAddresses = false }: NameUse,
-): Promise<FoundHosts> {
+async function findHosts(services: NamedHostPorts, { names, file, connection }: HostNames, { changes, allowsAddresses = false }: NameUse) {
   // `user@address` and `address:port` are no names; an IP address is looked up only in the file of `--fleet`.
   const asked = names.filter((name) => !/[@:]/.test(name) && (file !== undefined || parseIp(name) === null));
   const isRead = asked.length > 0 && (file !== undefined || (await isFleetFile(services, fleetFileOf(file))));

@@ -5,7 +5,6 @@ import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import { encodeClusterConfiguration, renderConfig } from '../../kubeadm/config/encode.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
-import type { UpgradePlanResult } from '../../kubeadm/upgrade/upgrade-plan.ts';
 import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -25,21 +24,12 @@ export interface PlanClusterUpgradeRequest {
   readonly hosts: HostsRequest;
 }
 
-interface ClusterUpgradePlan {
-  readonly plan: UpgradePlanResult;
-  /** The ClusterConfiguration as YAML, for `--print-config`; null: not requested. */
-  readonly configuration: string | null;
-}
-
 /**
  * Plans the upgrade of the cluster of one control plane host. Warnings are reported.
+ * @returns `configuration`: the ClusterConfiguration as YAML for `--print-config`, otherwise null
  * @throws AppError: problems of the configuration (exit code 2); failed checks of the cluster (exit code 3)
  */
-export async function planClusterUpgrade(
-  services: NodeCommandPorts,
-  request: PlanClusterUpgradeRequest,
-  reporter: Reporter,
-): Promise<ClusterUpgradePlan> {
+export async function planClusterUpgrade(services: NodeCommandPorts, request: PlanClusterUpgradeRequest, reporter: Reporter) {
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'plan', request.flags);
   const warn = (warnings: readonly { readonly code: string; readonly message: string }[]): void => {
     for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });

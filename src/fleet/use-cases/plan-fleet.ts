@@ -15,6 +15,7 @@ import {
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
+import type { PlanToApprove } from './approve-plan.ts';
 import { type FleetRunRequest, toPlan } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
@@ -37,25 +38,14 @@ interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
   planSignatures(): Promise<PlanSignatures>;
 }
 
-interface PlannedFleet {
-  readonly fleet: ResolvedFleet;
-  readonly outcomes: readonly HostOutcome[];
-  /** The hosts that apply changes first. */
-  readonly canary: readonly string[];
-  /** Null: the first control plane still has to bootstrap the cluster. */
-  readonly access: FleetAccess | null;
-  /** Null: the request needs no document. */
-  readonly document: SavedPlan | null;
-}
-
 /** An observer of a plan. */
 interface PlanFleetView {
   readonly reporter: Reporter;
   readonly ports: FleetPorts;
   /** Warnings about the fleet file, before the hosts are inspected. */
   warning(problem: Problem): void;
-  /** All hosts are planned; nothing is saved yet. */
-  planned(planned: PlannedFleet): void;
+  /** All hosts are planned; nothing is saved yet. `document`: null if the request needs none. */
+  planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
   /** The plan is saved. */
   saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
 }
@@ -98,7 +88,7 @@ export async function planFleet(services: PlanFleetPorts, given: PlanFleetReques
     const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
     const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}) };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
-    view.planned({ fleet, outcomes, canary, access, document });
+    view.planned({ outcomes, canary, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
       const text = `${JSON.stringify(document)}\n`;

@@ -28,12 +28,11 @@ export function planAfterPreparation(
   return (workflow, options) => planWithHooks(name, hooks, planned(workflow, options), sources.readHookSecret);
 }
 
-interface HostWork {
-  readonly preparation: HostPreparation | undefined;
-  readonly bundle: HostBundle | null;
-}
-
-function afterPreparation({ preparation: declared, bundle }: HostWork, sources: InstallSources, run: WorkflowRun): PlanPrepared {
+function afterPreparation(
+  { preparation: declared, bundle }: { readonly preparation: HostPreparation | undefined; readonly bundle: HostBundle | null },
+  sources: InstallSources,
+  run: WorkflowRun,
+): PlanPrepared {
   return (workflow, options) => {
     const then: PlanStep = (context) => planWorkflow(workflow, context, options, run);
     if (declared === undefined && bundle === null) return then;
@@ -57,20 +56,18 @@ type InstallSources = {
   readonly readHookSecret: (source: SecretSource) => Promise<Secret>;
 } & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'joinServer' | 'readCredentials'>;
 
-interface InstallSourcesInput extends Pick<PrepareHostOptions, 'clusterExceptions' | 'joinServer'> {
-  /** The fleet file, for relative paths. */
-  readonly file: string;
-  /** Path of a bundle. Undefined: none. */
-  readonly bundle: string | undefined;
-}
-
 /**
  * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
  * read once, when the first host requires it.
  */
 export async function installSources(
   services: FleetRunPorts,
-  { file, clusterExceptions, joinServer, bundle }: InstallSourcesInput,
+  {
+    file,
+    clusterExceptions,
+    joinServer,
+    bundle,
+  }: Pick<PrepareHostOptions, 'clusterExceptions' | 'joinServer'> & { readonly file: string; readonly bundle: string | undefined },
 ): Promise<InstallSources> {
   const pathOf = (path: string): string => resolveFleetPath(path, `${directoryOf(services, file)}/fleet`, services.homeDirectory);
   return {

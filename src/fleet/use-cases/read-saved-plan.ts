@@ -16,17 +16,12 @@ export interface SavedPlanRequest {
   readonly signers: SignerFiles | undefined;
 }
 
-/** A saved plan and its verified signer; null: the signature was not verified. */
-interface ReadPlan {
-  readonly plan: SavedPlan;
-  readonly signer: PlanSigner | null;
-}
-
 /**
  * Reads a saved plan once, so that the verified text is the one that is applied.
+ * @returns `signer`: null if the signature was not verified
  * @throws AppError with exit code 2: PLAN_NOT_SIGNED, PLAN_SIGNATURE_INVALID; errors of `readPlan`
  */
-export async function readSavedPlan(services: SavedPlanPorts, { file, signers }: SavedPlanRequest): Promise<ReadPlan> {
+export async function readSavedPlan(services: SavedPlanPorts, { file, signers }: SavedPlanRequest) {
   const text = await services.input.readText(file);
   const signer = signers === undefined ? null : await verified(services, { file, signers, text });
   return { plan: readPlan(text, file), signer };

@@ -37,24 +37,14 @@ export interface HostKeyFinding {
   readonly recorded?: string | undefined;
 }
 
-/** `failed`: the key was not read, or could not be recorded. */
-type HostKeyState = HostKeyVerdict['kind'] | 'recorded' | 'failed';
-
-interface TrustResult {
-  /** Jump hosts come first. */
-  readonly findings: readonly HostKeyFinding[];
-  /** Whether the key of a host is still unknown. */
-  readonly hasUnknown: boolean;
-  /** The problems of refused keys and of unreachable hosts; null: no host has a problem. */
-  readonly failure: AppError | null;
-}
-
-/** Asks the operator whether to record these keys; null: the operator cannot be asked. */
-export type ConfirmKeys = (unknown: readonly HostKeyFinding[]) => Promise<boolean | null>;
+type ConfirmKeys = (unknown: readonly HostKeyFinding[]) => Promise<boolean | null>;
 
 /**
  * Reads the keys of the selected hosts of a fleet and of their jump hosts, and records the unknown ones that the request
- * or the operator trusts. A changed or revoked key is never recorded.
+ * or the operator trusts. A changed or revoked key is never recorded. Jump hosts come first, because a connection through
+ * them requires their key to be known.
+ * @param confirm asks the operator whether to record keys; null: the operator cannot be asked
+ * @returns `hasUnknown`: the key of a host is still unknown; `failure`: the problems of refused keys and of unreachable hosts
  * @throws AppError with exit code 2 for an invalid fleet file or selection, or if the operator cannot be asked; errors of
  * the SSH configuration; the reason of `services.signal`
  */
@@ -62,40 +52,28 @@ export async function trustHostKeys(
   services: FleetFilePorts & HostKeySource & Pick<RunTime, 'signal'>,
   request: TrustRequest,
   confirm: ConfirmKeys,
-): Promise<TrustResult> {
+): Promise<{ readonly findings: readonly HostKeyFinding[]; readonly hasUnknown: boolean; readonly failure: AppError | null }> {
   const fleet = await readFleet(services, request);
   const ssh = await readSshOptions(services, request.connection);
   const directory = directoryOf(services, fleet.file);
   const keys = await services.openHostKeys(withSshConfig(services, ssh, { configFile: fleet.hosts[0]?.ssh.configFile, directory }));
-  const findings = await inspectRounds(keys, targetsOf(fleet, keys, request.selection), {
-    parallel: request.parallel,
-    signal: services.signal,
-    mayRecord: (unknown) => mayRecord(unknown, request, confirm),
-  });
-  return { findings, hasUnknown: findings.some(isUnknownKey), failure: failureOf(findings) };
-}
-
-interface Inspection {
-  readonly parallel: number;
-  readonly signal: AbortSignal;
-  /** Decides whether to record unknown keys, for the hosts of one round. */
-  mayRecord(unknown: readonly HostKeyFinding[]): Promise<boolean>;
-}
-
-/** Jump hosts come first, because a connection through them requires their key to be known. */
-async function inspectRounds(
-  keys: HostKeys,
-  targets: readonly KeyTarget[],
-  { parallel, signal, mayRecord }: Inspection,
-): Promise<readonly HostKeyFinding[]> {
+  const { signal } = services;
   const findings: HostKeyFinding[] = [];
-  for (const round of roundsOf(targets)) {
-    const found = await inParallel(round, parallel, (target) => inspect(keys, target, signal));
+  for (const round of roundsOf(targetsOf(fleet, keys, request.selection))) {
+    const found = await inParallel(round, request.parallel, (target) => inspect(keys, target, signal));
     signal.throwIfAborted();
     const unknown = found.filter(isUnknownKey);
-    findings.push(...(unknown.length > 0 && (await mayRecord(unknown)) ? await recordAll(keys, found) : found));
+    const isRecorded = unknown.length > 0 && (await mayRecord(unknown, request, confirm));
+    for (const one of found) findings.push(isRecorded && isUnknownKey(one) ? await record(keys, one) : one);
   }
-  return findings;
+  const problems = findings.flatMap(hostKeyProblems);
+  // Exit code 4 if the key of another host is known.
+  const exitCode = findings.some((one) => ['known', 'recorded'].includes(hostKeyState(one))) ? 4 : 1;
+  return {
+    findings,
+    hasUnknown: findings.some(isUnknownKey),
+    failure: problems.length === 0 ? null : new AppError(problems, { exitCode }),
+  };
 }
 
 async function mayRecord(unknown: readonly HostKeyFinding[], { dryRun, yes }: TrustRequest, confirm: ConfirmKeys): Promise<boolean> {
@@ -109,23 +87,14 @@ async function mayRecord(unknown: readonly HostKeyFinding[], { dryRun, yes }: Tr
   return answer;
 }
 
-/** Exit code 4 if the key of another host is known, otherwise 1. */
-function failureOf(findings: readonly HostKeyFinding[]): AppError | null {
-  const problems = findings.flatMap(hostKeyProblems);
-  return problems.length === 0 ? null : new AppError(problems, { exitCode: findings.some(isKnownKey) ? 4 : 1 });
-}
-
-export function hostKeyState({ shown, recorded }: HostKeyFinding): HostKeyState {
+/** `failed`: the key was not read, or could not be recorded. */
+export function hostKeyState({ shown, recorded }: HostKeyFinding): HostKeyVerdict['kind'] | 'recorded' | 'failed' {
   if (shown === undefined) return 'failed';
   return recorded === undefined ? shown.verdict.kind : 'recorded';
 }
 
 function isUnknownKey(finding: HostKeyFinding): boolean {
   return hostKeyState(finding) === 'unknown';
-}
-
-function isKnownKey(finding: HostKeyFinding): boolean {
-  return ['known', 'recorded'].includes(hostKeyState(finding));
 }
 
 /** Hosts and their jump hosts, each once, the nearest to the local host first. */
@@ -156,15 +125,6 @@ async function inspect(keys: HostKeys, target: KeyTarget, signal: AbortSignal): 
     if (!isAppError(error)) throw error;
     return { target, failure: error.problems };
   }
-}
-
-async function recordAll(keys: HostKeys, findings: readonly HostKeyFinding[]): Promise<readonly HostKeyFinding[]> {
-  const done: HostKeyFinding[] = [];
-  for (const finding of findings) {
-    if (!isUnknownKey(finding)) done.push(finding);
-    else done.push(await record(keys, finding));
-  }
-  return done;
 }
 
 async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyFinding> {

@@ -17,19 +17,15 @@ export interface UpgradedKubeletRequest {
   readonly forget: boolean;
 }
 
-interface UpgradedNodeSettings {
-  readonly timeouts: Timeouts | undefined;
-  /** All patches of the directory; null: no directory was given. */
-  readonly patches: readonly PlannedPatch[] | null;
-  /** Of the command line and the document. */
-  readonly run: RunSettings;
-}
-
 /** The options for the kubelet of a node that `upgrade apply` and `upgrade node` share. */
 export async function upgradeNodeOptions(
   services: NodeCommandPorts,
   { fields, forget }: UpgradedKubeletRequest,
-  { timeouts, patches, run }: UpgradedNodeSettings,
+  {
+    timeouts,
+    patches,
+    run,
+  }: { readonly timeouts: Timeouts | undefined; readonly patches: readonly PlannedPatch[] | null; readonly run: RunSettings },
 ): Promise<Omit<UpgradeNodeOptions, 'trust' | 'nodeName'>> {
   return {
     templates: await services.templates(),

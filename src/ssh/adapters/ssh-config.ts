@@ -10,27 +10,24 @@ import { readSshConfigLines } from '../config.ts';
 import { compileGlobSegment } from '../pattern.ts';
 import type { SshConfig } from '../resolve-target.ts';
 
-interface LoadSshConfigOptions {
-  /** Replaces both default files; `none` for no file, as with `ssh -F`. */
-  readonly configFile?: string | undefined;
-  /** Environment variables of the process. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Default: the home directory in the passwd database, as for ssh; HOME is ignored. */
-  readonly homeDirectory?: string;
-}
-
 const SYSTEM_CONFIG = '/etc/ssh/ssh_config';
 const MAX_INCLUDE_DEPTH = 16;
 
 /**
  * Reads ~/.ssh/config and /etc/ssh/ssh_config, or the given file, with all included files: once for any
  * number of hosts.
+ * @param options.configFile replaces both default files; `none` for no file, as with `ssh -F`
+ * @param options.homeDirectory default: that of the passwd database, as for ssh; HOME is ignored
  * @returns the configuration for `resolveSshTarget` (ssh/resolve-target.ts)
  * @throws AppError SSH_CONFIG_INVALID when a given file does not exist, a file is unreadable or writable by
  *   others, or a line is malformed
  * @see ssh_config(5)
  */
-export async function loadSshConfig(options: LoadSshConfigOptions): Promise<SshConfig> {
+export async function loadSshConfig(options: {
+  readonly configFile?: string | undefined;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly homeDirectory?: string;
+}): Promise<SshConfig> {
   const { configFile, variables } = options;
   const { username, uid, homedir, shell } = userInfo();
   const homeDirectory = options.homeDirectory ?? homedir;

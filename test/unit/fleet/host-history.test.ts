@@ -38,15 +38,10 @@ describe('the journal of a host', () => {
       reason: '',
       fields,
     } as const;
-    const entry = historyEntry({
-      id: 'a',
-      time: new Date(0),
-      operator: 'alice@laptop',
-      note: { command: 'apply', reason: 'r'.repeat(10_000) },
-      result: 'failed',
-      problems: ['KUBELET_UNHEALTHY'],
-      plan: { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [write] } }] },
-    });
+    const plan = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [write] } }] };
+    const note = { command: 'apply', reason: 'r'.repeat(10_000) };
+    const start = { id: 'a', time: new Date(0), operator: 'alice@laptop', note, plan };
+    const entry = historyEntry(start, 'failed', ['KUBELET_UNHEALTHY']);
     expect(JSON.stringify(entry).length).toBeLessThan(24_000);
     expect(entry.changes).toEqual(['kubelet-start write-file /x']);
     expect(entry.fields).toHaveLength(40);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import type { ReportEvent } from '../../../src/base/reporter.ts';
-import { type ChangeEnd, HISTORY_PATH, parseHistory, recordChange } from '../../../src/fleet/history/host-history.ts';
+import { HISTORY_PATH, parseHistory, recordChange } from '../../../src/fleet/history/host-history.ts';
 import type { Host } from '../../../src/host/access/host.ts';
 import type { Operation } from '../../../src/host/operation/operation.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
@@ -17,7 +17,7 @@ interface Faults {
   readonly create?: AppError;
 }
 
-async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
+async function record({ plan, error }: { readonly plan: HostPlan; readonly error: AppError | null }, { perform, create }: Faults = {}) {
   const performed: Operation[] = [];
   let programs = 0;
   const events: KubeObject[] = [];
@@ -50,7 +50,8 @@ async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
       clock: fakeClock(new Date('2030-01-01T00:00:00Z')),
       reporter: { report: (event) => reported.push(event) },
     },
-    end,
+    plan,
+    error,
   );
   return { performed, programs, events, reported };
 }

@@ -1,19 +1,7 @@
 import type { Position, Problem } from '../../../base/errors.ts';
 import { importIgnored } from '../../file/fleet-problems.ts';
 import { isSecretName } from '../../file/inline-secrets.ts';
-import type { FleetLayer } from '../../file/schema.ts';
 import { type InventoryHost, UNSUPPORTED_VALUE } from './inventory.ts';
-
-/**
- * The connection settings that Ansible's variables declare for a host, as fleet settings, and the other
- * variables.
- */
-interface ImportedConnection {
-  readonly written: FleetLayer;
-  readonly warnings: readonly Problem[];
-  /** Reason to exclude the host: Ansible does not connect over SSH. */
-  readonly exclusionReason: string | null;
-}
 
 const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
   'ssh',
@@ -41,7 +29,7 @@ export function splitUser(text: string): readonly [user: string | null, address:
 export function importConnection(
   { variables }: InventoryHost,
   { position, userOfName }: { readonly position: Position; readonly userOfName: string | null },
-): ImportedConnection {
+) {
   const text = (...names: readonly string[]): string | undefined => {
     const value = names
       .map((each) => variables.get(each))

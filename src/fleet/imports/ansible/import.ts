@@ -6,16 +6,14 @@ import { importConnection, splitUser } from './connection.ts';
 import type { InventoryList } from './inventory.ts';
 import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, UNSUPPORTED_VALUE } from './inventory.ts';
 
-interface AnsibleImport {
-  readonly inventory: ImportedInventory;
-  readonly problems: readonly Problem[];
-}
-
 /**
  * Imports the hosts of an inventory in the format of `ansible-inventory --list`.
  * @param file the inventory, as named in problems
  */
-export function importAnsible(list: InventoryList, file: string): AnsibleImport {
+export function importAnsible(
+  list: InventoryList,
+  file: string,
+): { readonly inventory: ImportedInventory; readonly problems: readonly Problem[] } {
   const position = { file, line: 1, column: 1 };
   const hosts = hostsOf(list);
   if ('cycle' in hosts) {

@@ -35,9 +35,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A value of an inventory variable: one JSON scalar, or a marker for a list or an object. */
-type AnsibleValue = string | number | boolean | null | typeof UNSUPPORTED_VALUE;
-
 /** A list or an object, which templates do not support. */
 export const UNSUPPORTED_VALUE: unique symbol = Symbol('unsupported value');
 
@@ -49,7 +46,7 @@ export interface InventoryHost {
    * `ungrouped`.
    */
   readonly groups: readonly string[];
-  readonly variables: ReadonlyMap<string, AnsibleValue>;
+  readonly variables: ReadonlyMap<string, string | number | boolean | null | typeof UNSUPPORTED_VALUE>;
 }
 
 /** Groups that contain each other. */
@@ -117,6 +114,6 @@ function groupDepths({ groups }: InventoryList): ReadonlyMap<string, number> {
   return depths;
 }
 
-function scalarOf(value: unknown): AnsibleValue {
+function scalarOf(value: unknown): string | number | boolean | null | typeof UNSUPPORTED_VALUE {
   return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : UNSUPPORTED_VALUE;
 }

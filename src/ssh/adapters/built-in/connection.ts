@@ -88,7 +88,7 @@ export async function openConnection(
       let socket: Duplex | null = null;
       try {
         socket = await open();
-        return await handshake({ progress, socket, deadline, verify, save, algorithms });
+        return await handshake(progress, socket, deadline, { verify, save, algorithms });
       } catch (error) {
         // The rejected login explains more than the timeout.
         if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
@@ -126,16 +126,12 @@ function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
   });
 }
 
-interface Handshake {
-  readonly progress: Progress;
-  readonly socket: Duplex;
-  readonly deadline: Deadline;
-  readonly verify: VerifyHostKey;
-  readonly save: (key: HostKey) => Promise<void>;
-  readonly algorithms: ssh2.Algorithms;
-}
-
-function handshake({ progress, socket, deadline, verify, save, algorithms }: Handshake): Promise<SshConnection> {
+function handshake(
+  progress: Progress,
+  socket: Duplex,
+  deadline: Deadline,
+  key: { readonly verify: VerifyHostKey; readonly save: (key: HostKey) => Promise<void>; readonly algorithms: ssh2.Algorithms },
+): Promise<SshConnection> {
   const { target, auth } = progress;
   const ssh = new NodeSSH();
   let isSettled = false;
@@ -160,9 +156,9 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
       readyTimeout: 0,
       keepaliveInterval: KEEPALIVE_INTERVAL_MS,
       keepaliveCountMax: KEEPALIVE_COUNT,
-      algorithms,
+      algorithms: key.algorithms,
       hostVerifier: (bytes: Buffer) => {
-        const isAccepted = acceptsKey(bytes, progress, verify, fail);
+        const isAccepted = acceptsKey(bytes, progress, key.verify, fail);
         if (isAccepted) deadline.enter('authentication did not complete');
         return isAccepted;
       },
@@ -182,7 +178,7 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
     client.once('handshake', () => {
       progress.isEncrypted = true;
       // Saved only now, because the handshake proves that the host holds the private key.
-      if (progress.acceptedKey?.isNew) saved = save(progress.acceptedKey.key);
+      if (progress.acceptedKey?.isNew) saved = key.save(progress.acceptedKey.key);
     });
     client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
     client.on('error', (error: ClientError) => {
@@ -197,7 +193,7 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
       if (progress.acceptedKey === null || !progress.isEncrypted) return fail(handshakeFailure(progress, null));
       isSettled = true;
       forget();
-      const connection = establish({ ssh, client, socket, progress });
+      const connection = establish(ssh, client, socket, progress);
       void saved.then(() => resolve(connection));
     });
   });
@@ -297,14 +293,7 @@ function describeFailure(error: ClientError | null): string {
   return error instanceof TypeError ? 'the host violates the SSH protocol' : printable(error.message);
 }
 
-interface Established {
-  readonly ssh: NodeSSH;
-  readonly client: ssh2.Client;
-  readonly socket: Duplex;
-  readonly progress: Progress;
-}
-
-function establish({ ssh, client, socket, progress }: Established): SshConnection {
+function establish(ssh: NodeSSH, client: ssh2.Client, socket: Duplex, progress: Progress): SshConnection {
   const { target } = progress;
   const listeners = new Set<(why: () => AppError) => void>();
   let isClosing = false;

@@ -41,14 +41,10 @@ export function sshHostKeys(
   };
 }
 
-interface Looking {
-  readonly jumps: JumpHosts;
-  /** For the jump hosts. */
-  readonly options: ConnectOptions;
-  readonly signal: AbortSignal | undefined;
-}
-
-async function shownKey(target: SshTarget, { jumps, options, signal }: Looking): Promise<HostKey> {
+async function shownKey(
+  target: SshTarget,
+  { jumps, options, signal }: { readonly jumps: JumpHosts; readonly options: ConnectOptions; readonly signal: AbortSignal | undefined },
+): Promise<HostKey> {
   const lease = target.proxyJump.length === 0 ? null : jumps.lease(target.proxyJump, options, target.name);
   const verifyHostKey = (key: HostKey): never => {
     throw new Observed(key);

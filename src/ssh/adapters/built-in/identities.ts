@@ -14,12 +14,13 @@ export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined
 interface KeyCandidate {
   readonly label: string;
   /** @param onSkipped is called when the key cannot sign with an algorithm that the host accepts */
-  method(onSkipped: (why: string) => void): Promise<KeyMethod>;
+  method(
+    onSkipped: (why: string) => void,
+  ): Promise<
+    | { readonly kind: 'ready'; readonly method: ssh2.PublicKeyAuthMethod | ssh2.AgentAuthMethod }
+    | { readonly kind: 'skipped'; readonly why: string }
+  >;
 }
-
-type KeyMethod =
-  | { readonly kind: 'ready'; readonly method: ssh2.PublicKeyAuthMethod | ssh2.AgentAuthMethod }
-  | { readonly kind: 'skipped'; readonly why: string };
 
 export interface KeyCandidates {
   readonly candidates: readonly KeyCandidate[];

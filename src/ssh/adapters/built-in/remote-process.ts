@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { NodeSSH } from 'node-ssh';
+import type { NodeSSH, SSHExecCommandOptions, SSHExecCommandResponse } from 'node-ssh';
 import type ssh2 from 'ssh2';
 import { onAbort, untilAborted } from '../../../base/abort.ts';
 import { resolveWithin } from '../../../base/adapters/clock-system.ts';
-import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostTimeout } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
-import type { MarkedOutput } from '../../command-output.ts';
 import { type CommandOutput, commandOutput } from '../../command-output.ts';
 import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
@@ -26,15 +24,16 @@ export interface RemoteRun {
   readonly options: RunOptions;
 }
 
-/** `refused`: the host opened no session for the command, and it did not run. */
-type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
-
 /**
  * Runs one command in its own session.
+ * @returns `refused`: the host opened no session for the command, and it did not run
  * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the
  *   signal's reason
  */
-export async function runRemote(connection: SshConnection, run: RemoteRun): Promise<RemoteOutcome> {
+export async function runRemote(
+  connection: SshConnection,
+  run: RemoteRun,
+): Promise<{ readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error }> {
   const { target, argv, options } = run;
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const host = target.name;
@@ -68,33 +67,17 @@ function startRemote({ ssh }: SshConnection, { target, argv, options }: RemoteRu
   const mark = `kubeletadm-${randomUUID()}`;
   const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
   const output = commandOutput({ host: target.name, command: argv[0], mark, maxOutputBytes, stop, onStdout: options.onStdout });
-  const session = startSession(ssh, {
-    command,
-    stdin: `${stdinPrefix}${options.stdin ?? ''}`,
-    onStdout: output.takeStdout,
-    onStderr: output.takeStderr,
-  });
+  const listeners = { onStdout: output.takeStdout, onStderr: output.takeStderr };
+  const session = startSession(ssh, command, `${stdinPrefix}${options.stdin ?? ''}`, listeners);
   void session.ended.then(output.end);
   return { ...session, ...output };
-}
-
-interface SessionInput {
-  readonly command: string;
-  readonly stdin: string;
-  readonly onStdout?: (chunk: Buffer) => void;
-  readonly onStderr?: (chunk: Buffer) => void;
 }
 
 interface Session {
   /** An Error: the reason why the host opened no session. */
   readonly opened: Promise<ssh2.ClientChannel | Error>;
   /** The exit status that the server reported; null when it reported none. */
-  readonly ended: Promise<Exit | null>;
-}
-
-interface Exit {
-  readonly code: number | null;
-  readonly signal: string | null;
+  readonly ended: Promise<Pick<SSHExecCommandResponse, 'code' | 'signal'> | null>;
 }
 
 /**
@@ -104,7 +87,12 @@ interface Exit {
  * ssh2 closes a channel as soon as both directions have ended, and some servers send no exit status to a
  * closed channel.
  */
-function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInput): Session {
+function startSession(
+  ssh: NodeSSH,
+  command: string,
+  stdin: string,
+  listeners: Pick<SSHExecCommandOptions, 'onStdout' | 'onStderr'> = {},
+): Session {
   let resolveOpened: (channel: ssh2.ClientChannel | Error) => void = () => undefined;
   const opened = new Promise<ssh2.ClientChannel | Error>((resolve) => {
     resolveOpened = resolve;
@@ -133,25 +121,13 @@ function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInp
   return { opened, ended };
 }
 
-function readResult({ stdout, stderr }: RemoteProcess, exit: Exit | null, { target, argv }: RemoteRun): RunResult {
-  const failure = readFailure({ target, command: argv[0], exit, stdout, stderr });
-  if (failure !== null) throw failure;
-  return { exitCode: exit?.code ?? null, signal: exit?.signal ?? null, stdout: stdout.content(), stderr: stderr.content() };
-}
-
-interface Ending {
-  readonly target: SshTarget;
-  readonly command: string;
-  readonly exit: Exit | null;
-  readonly stdout: MarkedOutput;
-  readonly stderr: MarkedOutput;
-}
-
-function readFailure({ target: { name: host, user }, command, exit, stdout, stderr }: Ending): AppError | null {
-  if (stderr.note === 'missing') return hostCommandNotFound({ host, command });
-  if (exit === null) return hostConnectionLost({ host, why: `${command} exited without an exit status` });
-  if (stdout.note !== null) return null;
-  return hostNoShell({ host, user, reported: printable(`${stdout.outputBeforeMarker()} ${stderr.outputBeforeMarker()}`) });
+function readResult({ stdout, stderr }: RemoteProcess, exit: Awaited<Session['ended']>, { target, argv: [command] }: RemoteRun): RunResult {
+  const { name: host, user } = target;
+  if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
+  if (exit === null) throw hostConnectionLost({ host, why: `${command} exited without an exit status` });
+  if (stdout.note === null)
+    throw hostNoShell({ host, user, reported: printable(`${stdout.outputBeforeMarker()} ${stderr.outputBeforeMarker()}`) });
+  return { exitCode: exit.code, signal: exit.signal, stdout: stdout.content(), stderr: stderr.content() };
 }
 
 /**
@@ -164,7 +140,7 @@ async function stopRemote(connection: SshConnection, { opened, processId, takeSt
   void opened.then((channel) => channel instanceof Error || discardOutput(channel, takeStderr));
   const id = await resolveWithin(STOP_TIMEOUT_MS, processId);
   if (id !== null && /^[0-9]+$/.test(id))
-    await resolveWithin(STOP_TIMEOUT_MS, startSession(connection.ssh, { command: renderKillCommand(id), stdin: '' }).ended);
+    await resolveWithin(STOP_TIMEOUT_MS, startSession(connection.ssh, renderKillCommand(id), '').ended);
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 

@@ -22,18 +22,6 @@ export interface Master {
   end(): Promise<void>;
 }
 
-interface MasterOptions {
-  /** Replaces the configuration files of the user and the system. */
-  readonly configFile?: string | undefined;
-  /** Directory of the control sockets of this process; its path is short. */
-  readonly directory: string;
-  /** Unique in the directory. */
-  readonly id: string;
-  /** Control socket of the connection to the jump host. */
-  readonly via: string | null;
-  readonly signal: AbortSignal;
-}
-
 const READY = 'kubeletadm: connected';
 /** Maximum length of the stderr output that is kept for one login. */
 const MAX_MESSAGE = 20_000;
@@ -41,10 +29,23 @@ const GRACE_MS = 2000;
 
 /**
  * Logs in with the system's ssh and keeps the connection, in the foreground.
+ * @param options.configFile replaces the configuration files of the user and the system
+ * @param options.directory for control sockets; its path is short
+ * @param options.id unique in the directory
+ * @param options.via control socket of the connection to the jump host
  * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED,
  *   HOST_AUTH_FAILED; the signal's reason
  */
-export async function openMaster(target: SshTarget, options: MasterOptions): Promise<Master> {
+export async function openMaster(
+  target: SshTarget,
+  options: {
+    readonly configFile?: string | undefined;
+    readonly directory: string;
+    readonly id: string;
+    readonly via: string | null;
+    readonly signal: AbortSignal;
+  },
+): Promise<Master> {
   const { directory, id, via, configFile, signal } = options;
   signal.throwIfAborted();
   const socket = join(directory, id);

@@ -1,24 +1,11 @@
 import { execa } from 'execa';
 
-interface KeygenResult {
-  readonly failed: boolean;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-interface KeygenRun {
-  /** Default: the program of the PATH. */
-  readonly program?: string | undefined;
-  /** Default: none. */
-  readonly timeoutMs?: number | undefined;
-}
-
 /** Runs `ssh-keygen -Y` on the local host with the text on standard input (OpenSSH 8.1 or later). @see openssh PROTOCOL.sshsig */
 export async function runSshKeygen(
   args: readonly string[],
   input: string,
-  { program = 'ssh-keygen', timeoutMs }: KeygenRun = {},
-): Promise<KeygenResult> {
+  { program = 'ssh-keygen', timeoutMs }: { readonly program?: string | undefined; readonly timeoutMs?: number | undefined } = {},
+) {
   const { exitCode, stdout, stderr, code } = await execa(program, ['-Y', ...args], {
     input,
     reject: false,
@@ -37,7 +24,7 @@ export async function runSshKeygen(
 export async function signWithSshKeygen(
   text: string,
   { key, namespace }: { readonly key: string; readonly namespace: string },
-  run: Pick<KeygenRun, 'program'> = {},
+  run: Pick<{ readonly program?: string | undefined; readonly timeoutMs?: number | undefined }, 'program'> = {},
 ): Promise<{ readonly signature: string } | { readonly issue: string }> {
   // No time limit: the user enters a passphrase or touches a security key.
   const { failed, stdout, stderr } = await runSshKeygen(['sign', '-q', '-f', key, '-n', namespace], text, run);

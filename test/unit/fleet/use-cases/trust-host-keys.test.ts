@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { ALL_HOSTS } from '../../../../src/fleet/file/select.ts';
 import type { FleetFilePorts, HostKeySource } from '../../../../src/fleet/ports.ts';
-import { type ConfirmKeys, hostKeyState, type TrustRequest, trustHostKeys } from '../../../../src/fleet/use-cases/trust-host-keys.ts';
+import { hostKeyState, type TrustRequest, trustHostKeys } from '../../../../src/fleet/use-cases/trust-host-keys.ts';
 import type { HostKey, HostKeyVerdict, KnownHostsEntry } from '../../../../src/ssh/known-hosts.ts';
 import type { SshEnvironment } from '../../../../src/ssh/resolve-target.ts';
 
@@ -71,7 +71,7 @@ function requestOf(changes: Partial<TrustRequest> = {}): TrustRequest {
   };
 }
 
-const refuseToAsk: ConfirmKeys = async () => expect.unreachable('the operator is asked');
+const refuseToAsk: Parameters<typeof trustHostKeys>[2] = async () => expect.unreachable('the operator is asked');
 
 describe('trustHostKeys', () => {
   it('records unknown keys without asking with --yes, and leaves known ones', async () => {
