@@ -122,49 +122,49 @@ export interface DriftEvidence {
   readonly history?: readonly HistoryEntry[] | undefined;
   /** Decodes the declared fields for the kubelet of the host, as they are written. Absent: compared as declared. */
   readonly decode?: ((declared: JsonObject) => JsonObject) | undefined;
+  /** The fields that the fleet file declares. */
+  readonly declared?: JsonObject | undefined;
   /** The fields of the running kubelet. */
   readonly running?: ReadonlyMap<string, Json> | undefined;
 }
 
 /**
  * Compares the fields that a plan changes with those of the last apply: the settings saved on the host contain the
- * declared values, the history of the host the changed ones.
+ * declared values, the history of the host the changed ones. Without a record of a field, an unchanged fleet file tells
+ * the value that the last apply wrote.
  * @param changes all changes of the plan
  */
 export function fieldDrift(fields: readonly FieldChange[], changes: readonly Change[], evidence: DriftEvidence): readonly FieldDrift[] {
   const saved = savedSettings(changes);
+  const isSameFile = saved === 'unchanged';
+  const contents = isSameFile ? [evidence.declared ?? {}] : (saved?.overlays.map(({ content }) => content) ?? []);
   return fields.map(({ field, before, after }) => {
     const running = evidence.running?.get(leafPath(field));
     const applied = evidence.history?.findLast((entry) => entry.result === 'changed' && entry.fields.some((one) => one.field === field));
     const recorded = applied?.fields.findLast((one) => one.field === field)?.after;
+    const declared = declaredIn(contents, field, evidence.decode);
     return {
       field,
       wanted: after,
       onDisk: before,
       ...(running === undefined ? {} : { running: masked(field, running) }),
-      changed: changedSide({
-        before,
-        after,
-        recorded,
-        declared: saved === 'unchanged' ? saved : declaredIn(saved, field, evidence.decode),
-      }),
+      changed: isSameFile ? changedSince({ before, after }, recorded, declared) : changedSide({ before, after }, declared ?? recorded),
     };
   });
 }
 
-function changedSide({
-  before,
-  after,
-  declared,
-  recorded,
-}: Pick<FieldChange, 'before' | 'after'> & {
-  readonly declared: Json | undefined;
-  readonly recorded: Json | undefined;
-}): FieldDrift['changed'] {
-  const last = declared === 'unchanged' || declared === undefined ? recorded : declared;
+type Values = Pick<FieldChange, 'before' | 'after'>;
+
+/** With the same file and the same value as after the last apply, only the configuration of the cluster can differ. */
+function changedSince({ before, after }: Values, recorded: Json | undefined, declared: Json | undefined): FieldDrift['changed'] {
+  if (recorded !== undefined) return jsonEqual(recorded, before) ? 'cluster' : 'host';
+  // The last apply wrote the value that the file declares.
+  return declared !== undefined && jsonEqual(declared, after) ? 'host' : null;
+}
+
+/** @param last the value that the last apply wrote; undefined: unknown */
+function changedSide({ before, after }: Values, last: Json | undefined): FieldDrift['changed'] {
   if (last === undefined) return null;
-  // With the same file and the same value as after the last apply, only the configuration of the cluster can differ.
-  if (declared === 'unchanged') return jsonEqual(last, before) ? 'cluster' : 'host';
   if (jsonEqual(last, before)) return 'fleet file';
   return jsonEqual(last, after) ? 'host' : 'fleet file and host';
 }
@@ -183,11 +183,11 @@ function savedSettings(changes: readonly Change[]): NodeSettings | 'unchanged' |
 }
 
 function declaredIn(
-  settings: NodeSettings | null,
+  contents: readonly JsonObject[],
   field: string,
   decode: DriftEvidence['decode'] = (declared) => declared,
 ): Json | undefined {
-  const value = settings?.overlays.flatMap(({ content }) => leavesOf(decode(content)).get(leafPath(field)) ?? []).at(-1);
+  const value = contents.flatMap((content) => leavesOf(decode(content)).get(leafPath(field)) ?? []).at(-1);
   // The compared values of the plan contain no credentials either.
   return value === undefined ? value : masked(field, value);
 }

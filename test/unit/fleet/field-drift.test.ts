@@ -25,6 +25,15 @@ describe('the drift of a field', () => {
     expect(drift?.changed).toBeNull();
   });
 
+  it.each<[string, JsonObject, 'host' | null]>([
+    ['blames the host for a declared field', { maxPods: 90 }, 'host'],
+    ['names no side for a field that another layer sets', { maxPods: 70 }, null],
+    ['names no side for a field that the file does not declare', { podPidsLimit: 90 }, null],
+  ])('%s without a record if the fleet file is unchanged', (_, declared, changed) => {
+    const [drift] = fieldDrift([{ field: 'maxPods', before: 110, after: 90, impact: 'new-pods-only' }], [], { history: [], declared });
+    expect(drift?.changed).toBe(changed);
+  });
+
   it('compares the declared value as the kubelet reads it', async () => {
     const catalogue = await loadCatalogue();
     const settings = {
