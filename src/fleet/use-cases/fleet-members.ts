@@ -18,7 +18,6 @@ import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseli
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
-import type { HostTarget } from '../host-target.ts';
 import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
@@ -61,8 +60,12 @@ export interface FleetMembersInput extends FleetRunInput {
   readonly ignoresHooks?: boolean;
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
-  /** Replaces a plain connection, to query additional facts of a host. */
-  readonly connect?: (target: HostTarget, host: PlannedHost, queries: FactQueries, reporter?: Reporter) => Promise<Host>;
+  /**
+   * Reads more about a connected host, before the host is planned.
+   * @param queries those of the plan
+   * @returns the host that is planned
+   */
+  readonly inspect?: ((connection: Host, host: PlannedHost, queries: FactQueries) => Promise<Host>) | undefined;
 }
 
 /**
@@ -104,8 +107,15 @@ export async function fleetMembers(
     const { name, role, nodeRegistration } = host;
     const target = targetOf(host);
     const join = { ...shared, ...nodeOptionsOf(host) };
-    const connect = async (reporter?: Reporter): Promise<Host> =>
-      input.connect?.(target, host, joinWorkflow.queries?.(join) ?? {}, reporter) ?? services.connectHost(target, reporter);
+    const connect = async (reporter?: Reporter): Promise<Host> => {
+      const connection = await services.connectHost(target, reporter);
+      try {
+        return (await input.inspect?.(connection, host, joinWorkflow.queries?.(join) ?? {})) ?? connection;
+      } catch (error) {
+        await connection.close();
+        throw error;
+      }
+    };
     const common = {
       ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims },
       writing: dryRun ? null : await writing(target),
@@ -166,32 +176,18 @@ export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
 
-interface FixedForHost {
-  readonly operations: Operations;
-  readonly planned: HostChanges | undefined;
-  readonly origin: FixedPlan;
-  /** Show and apply a new plan instead of rejecting the host. */
-  readonly replan: boolean;
-  readonly compares: ComparedPhases;
-}
-
-/** A host that is rejected if its task has operations, and the current ones differ. */
+/**
+ * A host that is rejected, with the difference, if its task has operations and the current ones differ. An empty list of
+ * current operations is accepted.
+ * @param options.replan show and apply a new plan instead of rejecting the host
+ * @param options.compares whether the changes of a phase are compared, by the current plan. Default: all are
+ */
 export function approvedMember(
   member: FleetMember,
   { operations, planned, origin = 'saved' }: FleetTask,
-  { replan, compares = () => true }: { readonly replan: boolean; readonly compares?: ComparedPhases },
+  { replan, compares = () => true }: { readonly replan: boolean; readonly compares?: (phase: string, now: HostPlan) => boolean },
 ): FleetMember {
-  return operations === undefined ? member : exactly(member, { operations, planned, origin, replan, compares });
-}
-
-/** Whether the changes of a phase are compared, by the current plan. */
-type ComparedPhases = (phase: string, now: HostPlan) => boolean;
-
-/**
- * A host that is rejected, with the difference, when its current operations differ from the plan. An empty
- * list of operations is accepted.
- */
-function exactly(member: FleetMember, { operations, planned, origin, replan, compares }: FixedForHost): FleetMember {
+  if (operations === undefined) return member;
   return {
     ...member,
     open: async (ports) => {

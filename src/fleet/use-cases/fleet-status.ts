@@ -24,16 +24,11 @@ import { overridesOf, pendingOf } from '../drift/drift.ts';
 import { type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../drift/host-status.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { shownChanges } from '../plan/operations.ts';
-import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
+import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
-import { selectFleetHosts } from './find-node-names.ts';
-import { fleetMembers } from './fleet-members.ts';
-import { type FleetRunRequest, toCompare } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
-import { readFleet } from './load-fleet.ts';
-import { openFleetCluster } from './open-fleet-cluster.ts';
-import { clusterRoutes } from './open-fleet-run.ts';
+import { type ComparePorts, type CompareView, compareHosts } from './compare-hosts.ts';
+import type { FleetMembersInput } from './fleet-members.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord });
 
@@ -68,9 +63,6 @@ export interface HostStatusRow {
 /** A certificate of a host. */
 export type HostCertificate = { readonly host: string } & Pick<CertificateVerdict, 'role' | 'path' | 'notAfter' | 'state' | 'notes'>;
 
-/** Ports of `fleet status`. */
-type FleetStatusPorts = FleetRunPorts & FleetFilePorts;
-
 export interface FleetStatus {
   readonly rows: readonly HostStatusRow[];
   /** Empty unless requested. */
@@ -86,54 +78,25 @@ export interface FleetStatus {
  * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
  */
 export async function fleetStatus(
-  services: FleetStatusPorts,
-  given: FleetRunRequest,
-  {
-    reporter,
-    ports,
-    readsCertificates = false,
-  }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly readsCertificates?: boolean },
+  services: ComparePorts,
+  request: FleetRunRequest,
+  { readsCertificates = false, ...view }: Pick<CompareView, 'reporter' | 'ports'> & { readonly readsCertificates?: boolean },
 ): Promise<FleetStatus> {
-  const request = toCompare(given);
-  const fleet = await readFleet(services, request);
+  const { clock, signal } = services;
   const catalogue = await loadCatalogue();
-  const hosts = await selectFleetHosts(services, fleet, request);
-  const rules = fleetRules(request, hosts.length);
-  const access = await openFleetCluster(services, request, {
-    cluster: fleet.cluster,
-    file: fleet.file,
-    reporter,
-    writes: false,
-    through: await clusterRoutes(services, request, fleet, hosts),
-  });
-  try {
-    const inspected = new Map<string, Inspected>();
-    const certificates: HostCertificate[] = [];
-    const parseText = parseEqualTextsOnce();
-    const members = await fleetMembers(services, request, {
-      tasks: hosts.map((host) => ({ host })),
-      hosts: fleet.hosts,
-      cluster: fleet.cluster,
-      file: fleet.file,
-      access,
-      ignoresHooks: true,
-      reporter,
-      // In the same round trip as the plan.
-      connect: async (target, { name, role }, queries, reporter) => {
-        const shown = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...(readsCertificates ? nodeCertificates.queries : {}) };
-        const options = { clock: services.clock, expected: { ...queries, ...shown }, parseText };
-        const host = runHost(await services.connectHost(target, reporter), options);
-        try {
-          inspected.set(name, await inspectHost(host, catalogue, services.signal));
-          if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
-          return host;
-        } catch (error) {
-          await host.close();
-          throw error;
-        }
-      },
-    });
-    const [{ outcomes }, nodes] = await Promise.all([runFleet(members, rules, quiet(ports)), nodesOf(access.cluster)]);
+  const inspected = new Map<string, Inspected>();
+  const certificates: HostCertificate[] = [];
+  const parseText = parseEqualTextsOnce();
+  const shown = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...(readsCertificates ? nodeCertificates.queries : {}) };
+  // In the same round trip as the plan.
+  const inspect: FleetMembersInput['inspect'] = async (connection, member, queries) => {
+    const host = runHost(connection, { clock, expected: { ...queries, ...shown }, parseText });
+    inspected.set(member.name, await inspectHost(host, catalogue, signal));
+    if (readsCertificates) certificates.push(...(await readCertificates(services, host, member)));
+    return host;
+  };
+  return compareHosts(services, request, { ...view, ports: quiet(view.ports) }, inspect, async (hosts, { cluster }, plan) => {
+    const [{ outcomes }, nodes] = await Promise.all([plan(), nodesOf(cluster)]);
     const unreached = outcomes.map((outcome) =>
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
@@ -144,11 +107,9 @@ export async function fleetStatus(
         return { ...rowOf(outcome, inspected.get(outcome.host) ?? null, nodes), address: ssh?.address ?? outcome.host, groups };
       }),
       certificates,
-      failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal: services.signal, reads: true }),
+      failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal, reads: true }),
     };
-  } finally {
-    await access.close();
-  }
+  });
 }
 
 /** The facts of a host that a status shows in addition to its plan. */
@@ -164,7 +125,7 @@ async function inspectHost(host: Host, catalogue: Catalogue, signal: AbortSignal
 
 /** The certificates of a host, validated as by `certs check`; their keys stay here. */
 async function readCertificates(
-  { clock, signal }: Pick<FleetStatusPorts, 'clock' | 'signal'>,
+  { clock, signal }: Pick<ComparePorts, 'clock' | 'signal'>,
   host: Host,
   { name, role }: Pick<ResolvedHost, 'name' | 'role'>,
 ): Promise<readonly HostCertificate[]> {
@@ -284,7 +245,7 @@ const SILENT: Reporter = { report: () => undefined };
  * @throws the reason of the interruption
  */
 export async function watchFleetStatus(
-  services: FleetStatusPorts,
+  services: ComparePorts,
   request: FleetRunRequest,
   first: FleetStatus,
   { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: FleetStatus) => void },

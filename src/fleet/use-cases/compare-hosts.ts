@@ -1,0 +1,51 @@
+import type { Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { ResolvedHost } from '../file/model.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { type FleetPorts, type FleetResult, runFleet } from '../run/fleet.ts';
+import { selectFleetHosts } from './find-node-names.ts';
+import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
+import { type FleetRunRequest, toCompare } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
+import { readFleet } from './load-fleet.ts';
+import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
+import { clusterRoutes } from './open-fleet-run.ts';
+
+/** Ports for comparing hosts with a fleet file. */
+export type ComparePorts = FleetRunPorts & FleetFilePorts;
+
+/** An observer of the hosts that are compared. */
+export interface CompareView {
+  readonly reporter: Reporter;
+  readonly ports: FleetPorts;
+  /** Receives warnings about the fleet file. */
+  warning?(problem: Problem): void;
+}
+
+/**
+ * Plans the selected hosts of a fleet, without hooks, to compare them with the fleet file.
+ * @param inspect reads more about a connected host before the host is planned
+ * @param use receives the hosts and the cluster; `plan` plans the hosts
+ * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
+ */
+export async function compareHosts<T>(
+  services: ComparePorts,
+  given: FleetRunRequest,
+  { reporter, ports, warning }: CompareView,
+  inspect: FleetMembersInput['inspect'],
+  use: (hosts: readonly ResolvedHost[], access: FleetAccess, plan: () => Promise<FleetResult>) => Promise<T>,
+): Promise<T> {
+  const request = toCompare(given);
+  const fleet = await readFleet(services, request);
+  for (const one of fleet.warnings) warning?.(one);
+  const hosts = await selectFleetHosts(services, fleet, request);
+  const run = { tasks: hosts.map((host) => ({ host })), hosts: fleet.hosts, cluster: fleet.cluster, file: fleet.file, reporter };
+  const through = await clusterRoutes(services, request, fleet, hosts);
+  const access = await openFleetCluster(services, request, { ...run, writes: false, through });
+  try {
+    const members = await fleetMembers(services, request, { ...run, access, ignoresHooks: true, inspect });
+    return await use(hosts, access, () => runFleet(members, fleetRules(request, hosts.length), ports));
+  } finally {
+    await access.close();
+  }
+}
