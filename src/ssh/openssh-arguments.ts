@@ -12,27 +12,28 @@ import {
   sshKeyRefused,
 } from '../host/host-problems.ts';
 import { isDefaultIdentity } from './resolve-target.ts';
-import type { SshTarget } from './target.ts';
+import { addressOf, type SshTarget } from './target.ts';
+
+export interface OpensshLogin {
+  /** Path of the control socket. */
+  readonly socket: string;
+  /** Control socket of the connection to the jump host; null: as configured in ssh_config. */
+  readonly via: string | null;
+  /** Command that runs on the local host after the login. */
+  readonly localCommand: string;
+  /** Replaces the configuration files of the user and the system. */
+  readonly configFile?: string | undefined;
+  /** A known_hosts file with the only accepted keys. */
+  readonly pinnedKeysFile?: string | undefined;
+}
 
 /**
  * The arguments with which `ssh` logs in to a host and then serves commands on its control socket. Settings
  * that the built-in client does not support (certificates, Kerberos, algorithms, ProxyCommand) take effect
  * through the host's alias; ssh never prompts, and nothing is forwarded.
- * @param login.via control socket of the connection to the jump host; null: as configured in ssh_config
- * @param login.localCommand runs on the local host after the login
- * @param login.pinnedKeysFile a known_hosts file with the only accepted keys
  * @see ssh_config(5)
  */
-export function opensshArguments(
-  target: SshTarget,
-  login: {
-    readonly socket: string;
-    readonly via: string | null;
-    readonly localCommand: string;
-    readonly configFile?: string | undefined;
-    readonly pinnedKeysFile?: string | undefined;
-  },
-): readonly string[] {
+export function opensshArguments(target: SshTarget, login: OpensshLogin): readonly string[] {
   const { socket, via, localCommand, configFile, pinnedKeysFile } = login;
   const { connectTimeoutMs, strictHostKeyChecking, hostKeyAlias } = target;
   const options = [
@@ -173,8 +174,7 @@ const READINGS: readonly Reading[] = [
  *   HOST_UNREACHABLE
  */
 export function readOpensshFailure(target: SshTarget, reported: string): AppError {
-  const { hostName, port, name } = target;
-  const address = hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+  const address = addressOf(target);
   const lines = reported.split(/\r?\n/).filter((line) => line.trim() !== '');
   for (const { pattern, problem } of READINGS) {
     const line = lines.findLast((each) => pattern.test(each));
@@ -187,5 +187,5 @@ export function readOpensshFailure(target: SshTarget, reported: string): AppErro
           .trim(),
       );
   }
-  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh exited without a message' });
+  return hostUnreachable({ host: target.name, address, why: printable(lines.at(-1) ?? '') || 'ssh exited without a message' });
 }

@@ -48,3 +48,34 @@ export function sessions(max: number): Sessions {
     },
   };
 }
+
+/** A connection of a transport. */
+interface Connection {
+  onLost(listener: () => void): unknown;
+  end(): Promise<void>;
+}
+
+/** One connection at a time: opened when it is needed, and again after it was lost. */
+export function reopened<C extends Connection>(open: () => Promise<C>) {
+  let opening: Promise<C> | null = null;
+  const drop = (lost: Promise<C>): void => {
+    if (opening === lost) opening = null;
+  };
+  return {
+    get: (): Promise<C> => {
+      if (opening !== null) return opening;
+      const mine = open();
+      opening = mine;
+      mine.then(
+        (connection) => connection.onLost(() => drop(mine)),
+        () => drop(mine),
+      );
+      return mine;
+    },
+    drop,
+    end: async (): Promise<void> => {
+      const connection = await opening?.catch(() => null);
+      await connection?.end();
+    },
+  };
+}

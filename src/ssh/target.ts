@@ -52,6 +52,11 @@ export interface SshTarget {
   readonly warnings: readonly Problem[];
 }
 
+/** `host:port` for messages, with brackets around an IPv6 address. */
+export function addressOf({ hostName, port }: SshTarget): string {
+  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+}
+
 /**
  * Identifies a chain of jump hosts. Timeouts and warnings are ignored, because they do not change the
  * connection.

@@ -53,46 +53,9 @@ export interface AppliedRequest {
  * @throws AppError with exit code 2
  */
 export async function readTasks(services: FleetFilePorts & SavedPlanPorts, request: AppliedRequest & FleetRunRequest): Promise<FleetTasks> {
-  const { planFile, signers, selection } = request;
-  if (planFile !== undefined) {
-    if (request.file !== undefined)
-      throw usageError(
-        'a saved plan needs no fleet file',
-        'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
-      );
-    const { plan, signer } = await readSavedPlan(services, { file: planFile, signers });
-    requireUnexpired(plan, planFile, services.clock.now());
-    const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
-    if (request.bundle === undefined && plan.hosts.some(usesBundle))
-      throw usageError(`${planFile} was made with a bundle`, 'Pass the same bundle: kubeletadm apply PLAN --bundle FILE');
-    const tasks = hostsToApply(plan);
-    const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
-    const names = new Set(selected.map(({ name }) => name));
-    return {
-      tasks: tasks.filter(({ host }) => names.has(host.name)),
-      warnings: [],
-      unplanned: selected.flatMap(notPlanned),
-      unchanged: selected.filter(({ status }) => status === 'unchanged').length,
-      canaries: { selected, planned: plan.canary },
-      hosts: tasks.map(({ host }) => host),
-      cluster,
-      file: `${fleet.directory}/fleet`,
-      subject: plan.id,
-      server,
-      signer,
-      request: {
-        ...withPlan(request, plan, signer),
-        takeOver,
-        run: {
-          ...request.run,
-          ignorePreflightErrors,
-          allow: request.run.allow ?? allow,
-          ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
-        },
-      },
-    };
-  }
-  if (signers !== undefined)
+  const { planFile, selection } = request;
+  if (planFile !== undefined) return tasksOfPlan(services, request, planFile);
+  if (request.signers !== undefined)
     throw usageError('--require-signature requires a saved plan', 'Pass the plan: kubeletadm apply plan.json --require-signature FILE');
   if (request.replan)
     throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');
@@ -113,6 +76,49 @@ export async function readTasks(services: FleetFilePorts & SavedPlanPorts, reque
     server: null,
     signer: null,
     request,
+  };
+}
+
+async function tasksOfPlan(
+  services: FleetFilePorts & SavedPlanPorts,
+  request: AppliedRequest & FleetRunRequest,
+  planFile: string,
+): Promise<FleetTasks> {
+  if (request.file !== undefined)
+    throw usageError(
+      'a saved plan needs no fleet file',
+      'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
+    );
+  const { plan, signer } = await readSavedPlan(services, { file: planFile, signers: request.signers });
+  requireUnexpired(plan, planFile, services.clock.now());
+  const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
+  if (request.bundle === undefined && plan.hosts.some(usesBundle))
+    throw usageError(`${planFile} was made with a bundle`, 'Pass the same bundle: kubeletadm apply PLAN --bundle FILE');
+  const tasks = hostsToApply(plan);
+  const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, request.selection);
+  const names = new Set(selected.map(({ name }) => name));
+  return {
+    tasks: tasks.filter(({ host }) => names.has(host.name)),
+    warnings: [],
+    unplanned: selected.flatMap(notPlanned),
+    unchanged: selected.filter(({ status }) => status === 'unchanged').length,
+    canaries: { selected, planned: plan.canary },
+    hosts: tasks.map(({ host }) => host),
+    cluster,
+    file: `${fleet.directory}/fleet`,
+    subject: plan.id,
+    server,
+    signer,
+    request: {
+      ...withPlan(request, plan, signer),
+      takeOver,
+      run: {
+        ...request.run,
+        ignorePreflightErrors,
+        allow: request.run.allow ?? allow,
+        ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
+      },
+    },
   };
 }
 

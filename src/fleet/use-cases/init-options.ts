@@ -1,15 +1,12 @@
 import type { Reporter } from '../../base/reporter.ts';
-import type { Secret } from '../../base/text/secret.ts';
-import { type RunSettings, withDocument } from '../../host/run-settings.ts';
+import { withDocument } from '../../host/run-settings.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { controlPlaneConnector, etcdConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
-import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { nodeOptionsOf, type PlannedHost } from '../file/model.ts';
@@ -24,16 +21,13 @@ import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
  */
 export async function fleetInitOptions(
   services: FleetRunPorts,
-  input: {
-    readonly run: RunSettings;
-    readonly first: PlannedHost;
-    readonly file: string;
-    readonly reporter: Reporter;
-    readonly config: LoadedConfig;
-    readonly given: Cluster | null;
-    readonly showCertificateKey?: (key: Secret) => void;
-    readonly opened: (access: ApiAccess) => void;
-  },
+  input: Pick<InitControlPlaneOptions, 'run' | 'given' | 'opened'> &
+    Partial<Pick<InitControlPlaneOptions, 'showCertificateKey'>> & {
+      readonly first: PlannedHost;
+      readonly file: string;
+      readonly reporter: Reporter;
+      readonly config: LoadedConfig;
+    },
 ): Promise<InitControlPlaneOptions> {
   const { first, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};

@@ -6,7 +6,7 @@ import { untilAborted } from '../../base/abort.ts';
 import { checkArgv } from '../../host/argv.ts';
 import { hostConnectionLost, hostUnreachable, throughJumpHost } from '../../host/host-problems.ts';
 import type { RunOptions, Transport } from '../../host/transport.ts';
-import { sessions } from '../sessions.ts';
+import { reopened, sessions } from '../sessions.ts';
 import { routeKey, type SshTarget } from '../target.ts';
 import { type Master, openMaster } from './openssh/master.ts';
 import { dialThrough, runSession } from './openssh/session.ts';
@@ -23,7 +23,7 @@ export interface OpensshTransportOptions {
 /** Connections of the system's ssh to jump hosts, one each, and the directory of all control sockets. */
 interface OpensshShared {
   /** A path for a new socket. */
-  newSocketPath(): { readonly directory: string; readonly id: string };
+  newSocketPath(): string;
   readonly jumps: Map<string, Jump>;
 }
 
@@ -50,7 +50,7 @@ export function opensshShared(runtimeDirectory?: string): OpensshShared {
         made.push(directory);
         if (made.length === 1) process.once('exit', removeMade);
       }
-      return { directory, id: `c${++count}` };
+      return join(directory, `c${++count}`);
     },
   };
 }
@@ -74,19 +74,7 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
   const { shared = opensshShared(), configFile, maxSessions = DEFAULT_MAX_SESSIONS } = options;
   const places = sessions(maxSessions);
   const closing = new AbortController();
-  let opening: Promise<Master> | null = null;
-
-  const connect = (): Promise<Master> => {
-    if (opening !== null) return opening;
-    const mine = open(target, shared, configFile, closing.signal);
-    const forget = (): void => {
-      if (opening === mine) opening = null;
-    };
-    opening = mine;
-    mine.then((master) => master.onLost(forget), forget);
-    return mine;
-  };
-
+  const masters = reopened(() => open(target, shared, configFile, closing.signal));
   return {
     name: target.name,
     run: async (argv, runOptions: RunOptions = {}) => {
@@ -97,7 +85,7 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
       let mayReconnect = true;
       for (;;) {
         closing.signal.throwIfAborted();
-        const master = await untilAborted(connect(), runOptions.signal);
+        const master = await untilAborted(masters.get(), runOptions.signal);
         await places.acquire(runOptions.signal);
         try {
           closing.signal.throwIfAborted();
@@ -118,12 +106,11 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
     },
     dial: async (address, signal) => {
       closing.signal.throwIfAborted();
-      return dialThrough(await untilAborted(connect(), signal), address, signal);
+      return dialThrough(await untilAborted(masters.get(), signal), address, signal);
     },
     close: async () => {
       closing.abort(hostConnectionLost({ host: target.name, why: 'connection closed' }));
-      const master = await opening?.catch(() => null);
-      await master?.end();
+      await masters.end();
     },
   };
 }
@@ -132,13 +119,13 @@ const LOST = { kind: 'gone' } as const;
 
 async function open(target: SshTarget, shared: OpensshShared, configFile: string | undefined, signal: AbortSignal): Promise<Master> {
   const options = { configFile, signal };
-  if (target.proxyJump.length === 0) return openMaster(target, { ...options, ...shared.newSocketPath(), via: null });
+  if (target.proxyJump.length === 0) return openMaster(target, { ...options, socket: shared.newSocketPath(), via: null });
   const jump = lease(target.proxyJump, shared, configFile);
   try {
     const via = await untilAborted(jump.opening, signal).catch((error: unknown) => {
       throw throughJumpHost(error, target.name);
     });
-    const master = await openMaster(target, { ...options, ...shared.newSocketPath(), via: via.socket });
+    const master = await openMaster(target, { ...options, socket: shared.newSocketPath(), via: via.socket });
     master.onLost(() => release(jump, target.proxyJump, shared));
     return master;
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import { checkArgv } from '../../host/argv.ts';
 import { hostConnectionLost, hostUnreachable } from '../../host/host-problems.ts';
 import type { RunOptions, RunResult, Transport } from '../../host/transport.ts';
-import { sessions } from '../sessions.ts';
+import { reopened, sessions } from '../sessions.ts';
 import type { SshTarget } from '../target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './built-in/connection.ts';
 import type { HostKeyPolicy } from './built-in/host-key-check.ts';
@@ -52,26 +52,15 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
   const shared = options.shared ?? sshShared();
   const connectOptions: ConnectOptions = { ...options, identities: shared.identities };
   const places = sessions(options.maxSessions ?? DEFAULT_MAX_SESSIONS);
-  let opening: Promise<SshConnection> | null = null;
   const closing = new AbortController();
+  const connections = reopened(() => open(target, connectOptions, shared.jumpHosts, closing.signal));
   let running = 0;
-
-  const connect = (): Promise<SshConnection> => {
-    if (opening !== null) return opening;
-    const mine = open(target, connectOptions, shared.jumpHosts, closing.signal);
-    const forget = (): void => {
-      if (opening === mine) opening = null;
-    };
-    opening = mine;
-    mine.then((connection) => connection.onLost(forget), forget);
-    return mine;
-  };
 
   const runInPlace = async (run: RemoteRun): Promise<RunResult> => {
     const { signal } = run.options;
     let mayReconnect = true;
     for (;;) {
-      const current = connect();
+      const current = connections.get();
       const connection = await untilAborted(current, signal);
       await places.acquire(signal);
       try {
@@ -79,7 +68,7 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
         // The connection was lost while the command was queued: the command did not run, so one new
         // connection is tried.
         if (connection.lost !== null) {
-          if (opening === current) opening = null;
+          connections.drop(current);
           if (!mayReconnect) throw connection.lost;
           mayReconnect = false;
           continue;
@@ -109,13 +98,12 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
     },
     dial: async (address, signal) => {
       if (closing.signal.aborted) throw closed(target);
-      return openChannel(target.name, await untilAborted(connect(), signal), address, signal);
+      return openChannel(target.name, await untilAborted(connections.get(), signal), address, signal);
     },
     close: async () => {
       // Creating the error with its stack is skipped when no command is running, which is the usual case.
       closing.abort(running > 0 ? closed(target) : CLOSED);
-      const connection = await opening?.catch(() => null);
-      await connection?.end();
+      await connections.end();
     },
   };
 }

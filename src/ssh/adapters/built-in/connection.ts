@@ -8,12 +8,12 @@ import type { Secret } from '../../../base/text/secret.ts';
 import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
 import { type HostKey, hostKeyFromBytes, type KnownHosts, knownHostsNames, orderHostKeyAlgorithms } from '../../known-hosts.ts';
 import { SHA1_MACS } from '../../policy.ts';
-import type { SshTarget } from '../../target.ts';
+import { addressOf, type SshTarget } from '../../target.ts';
 import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyVerifier, saveHostKey, type VerifyHostKey } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
-import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
+import { openForward, openSocket, socketFailure } from './stream.ts';
 
 export interface ConnectOptions extends HostKeyPolicy {
   readonly identities: Identities;

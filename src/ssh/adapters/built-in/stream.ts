@@ -5,12 +5,7 @@ import { onAbort, untilAborted } from '../../../base/abort.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostForwardRefused, hostUnreachable, NO_SUCH_NAME, throughJumpHost } from '../../../host/host-problems.ts';
-import type { SshTarget } from '../../target.ts';
-
-/** `host:port` for messages, with brackets around an IPv6 address. */
-export function addressOf({ hostName, port }: SshTarget): string {
-  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
-}
+import { addressOf, type SshTarget } from '../../target.ts';
 
 /**
  * Connects by TCP, with TCP_NODELAY.

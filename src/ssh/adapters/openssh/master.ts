@@ -1,12 +1,12 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { execa } from 'execa';
-import { onAbort } from '../../../base/abort.ts';
+import { onAbort, untilAborted } from '../../../base/abort.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
-import { opensshArguments, readOpensshFailure } from '../../openssh-arguments.ts';
-import type { SshTarget } from '../../target.ts';
+import { type OpensshLogin, opensshArguments, readOpensshFailure } from '../../openssh-arguments.ts';
+import { addressOf, type SshTarget } from '../../target.ts';
+import { startDeadline } from '../built-in/deadline.ts';
 
 /** A connection held by an ssh process; commands use its control socket. */
 export interface Master {
@@ -30,77 +30,51 @@ const GRACE_MS = 2000;
 /**
  * Logs in with the system's ssh and keeps the connection, in the foreground.
  * @param options.configFile replaces the configuration files of the user and the system
- * @param options.directory for control sockets; its path is short
- * @param options.id unique in the directory
+ * @param options.socket a new path for the control socket
  * @param options.via control socket of the connection to the jump host
  * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED,
  *   HOST_AUTH_FAILED; the signal's reason
  */
 export async function openMaster(
   target: SshTarget,
-  options: {
-    readonly configFile?: string | undefined;
-    readonly directory: string;
-    readonly id: string;
-    readonly via: string | null;
-    readonly signal: AbortSignal;
-  },
+  { signal, ...login }: Pick<OpensshLogin, 'configFile' | 'socket' | 'via'> & { readonly signal: AbortSignal },
 ): Promise<Master> {
-  const { directory, id, via, configFile, signal } = options;
   signal.throwIfAborted();
-  const socket = join(directory, id);
-  const keysFile = `${socket}.keys`;
-  if (target.pinnedHostKeys !== undefined)
-    await writeFile(keysFile, target.pinnedHostKeys.map(({ type, blob }) => `* ${type} ${blob}\n`).join(''), { mode: 0o600, flag: 'wx' });
-  const args = opensshArguments(target, {
-    socket,
-    via,
-    localCommand: `echo ${READY}`,
-    configFile,
-    pinnedKeysFile: target.pinnedHostKeys === undefined ? undefined : keysFile,
-  });
+  const { name: host, connectTimeoutMs: timeoutMs, pinnedHostKeys } = target;
+  const keysFile = `${login.socket}.keys`;
+  if (pinnedHostKeys !== undefined)
+    await writeFile(keysFile, pinnedHostKeys.map(({ type, blob }) => `* ${type} ${blob}\n`).join(''), { mode: 0o600, flag: 'wx' });
+  const pinnedKeysFile = pinnedHostKeys === undefined ? undefined : keysFile;
+  const args = opensshArguments(target, { ...login, localCommand: `echo ${READY}`, pinnedKeysFile });
   // A separate process group, because kubeletadm itself handles Ctrl-C of the terminal.
   const child = execa('ssh', args, { reject: false, buffer: false, stdin: 'ignore', detached: true, forceKillAfterDelay: GRACE_MS });
   let reported = '';
   child.stderr.on('data', (chunk: Buffer) => {
     reported = `${reported}${chunk.toString()}`.slice(-MAX_MESSAGE);
   });
-  const ended = child.then((result) => result);
   const kill = (): void => void child.kill('SIGTERM');
-  let forget = (): void => undefined;
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    await new Promise<void>((resolve, reject) => {
-      forget = onAbort(signal, reject);
-      const { connectTimeoutMs: timeoutMs } = target;
-      timer = setTimeout(
-        () =>
-          reject(
-            hostTimeout({
-              host: target.name,
-              what: `${addressOf(target)}: ssh login not completed`,
-              timeoutMs,
-              hint: CONNECT_TIMEOUT_HINT,
-            }),
-          ),
-        timeoutMs,
-      );
-      let received = '';
-      child.stdout.on('data', (chunk: Buffer) => {
-        received = `${received}${chunk.toString()}`.slice(-MAX_MESSAGE);
-        if (received.includes(READY)) resolve();
-      });
-      void ended.then((result) => reject(cannotConnect(target, reported, result.cause)));
+  const what = `${addressOf(target)}: ssh login not completed`;
+  const deadline = startDeadline(timeoutMs, () => hostTimeout({ host, what, timeoutMs, hint: CONNECT_TIMEOUT_HINT }));
+  const forget = onAbort(signal, deadline.abort);
+  const ready = new Promise<void>((resolve) => {
+    let received = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      received = `${received}${chunk.toString()}`.slice(-MAX_MESSAGE);
+      if (received.includes(READY)) resolve();
     });
+  });
+  const failed = child.then(({ cause }) => Promise.reject(cannotConnect(target, reported, cause)));
+  try {
+    await untilAborted(Promise.race([ready, failed]), deadline.signal);
   } catch (error) {
     kill();
     await rm(keysFile, { force: true });
     throw error;
   } finally {
-    clearTimeout(timer);
+    deadline.stop();
     forget();
   }
-  return establish(target, { socket, keysFile, ended, kill, reported: () => reported });
+  return establish(target, login.socket, { keysFile, ended: child, kill, reported: () => reported });
 }
 
 function cannotConnect(target: SshTarget, reported: string, cause: unknown): AppError {
@@ -115,28 +89,20 @@ function cannotConnect(target: SshTarget, reported: string, cause: unknown): App
   return readOpensshFailure(target, reported);
 }
 
-function addressOf({ hostName, port }: SshTarget): string {
-  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
-}
-
-interface Established {
-  readonly socket: string;
-  readonly keysFile: string;
-  readonly ended: Promise<unknown>;
-  readonly kill: () => void;
-  readonly reported: () => string;
-}
-
-function establish(target: SshTarget, { socket, keysFile, ended, kill, reported }: Established): Master {
+function establish(
+  target: SshTarget,
+  socket: string,
+  ssh: { readonly keysFile: string; readonly ended: PromiseLike<unknown>; readonly kill: () => void; readonly reported: () => string },
+): Master {
   const listeners = new Set<(error: AppError) => void>();
   let lost: AppError | null = null;
   let isEnding = false;
-  const gone = ended.then(async () => {
-    const last = printable(reported().trim().split('\n').at(-1) ?? '');
+  const gone = ssh.ended.then(async () => {
+    const last = printable(ssh.reported().trim().split('\n').at(-1) ?? '');
     lost = hostConnectionLost({ host: target.name, why: isEnding ? 'connection closed' : last || 'ssh exited' });
     for (const listener of listeners) listener(lost);
     listeners.clear();
-    await rm(keysFile, { force: true });
+    await rm(ssh.keysFile, { force: true });
   });
   return {
     socket,
@@ -150,7 +116,7 @@ function establish(target: SshTarget, { socket, keysFile, ended, kill, reported 
     },
     end: async () => {
       if (lost === null) isEnding = true;
-      kill();
+      ssh.kill();
       await gone;
     },
   };
