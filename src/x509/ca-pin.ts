@@ -11,10 +11,7 @@ export function parseCaPin(text: string): string | null {
   return /^sha256:[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : null;
 }
 
-/**
- * The pin of a certificate: SHA-256 of its SubjectPublicKeyInfo. Certificates with the same key have the same
- * pin.
- */
+/** The pin of a certificate: SHA-256 of its SubjectPublicKeyInfo. Certificates with the same key have the same pin. */
 export function caPinOf({ x509 }: Pick<CertificateContent, 'x509'>): string {
   return `sha256:${createHash('sha256').update(publicKeyInfoOf(x509.raw)).digest('hex')}`;
 }

@@ -5,9 +5,7 @@ import { children, DNS_NAME, decodeText, expectCount, IP_ADDRESS, isOid, isText,
 export interface CertificateRequest {
   readonly commonNames: readonly string[];
   readonly organizations: readonly string[];
-  /**
-   * Object identifiers of other subject parts, and of CN and O that are not plain text; a kubelet sends none.
-   */
+  /** Object identifiers of other subject parts, and of CN and O that are not plain text; a kubelet sends none. */
   readonly otherSubject: readonly string[];
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -28,9 +26,8 @@ const PEM =
 /**
  * Parses a PKCS#10 CSR. The signature is not verified, because the API server rejects an invalid one.
  *
- * The signer parses the same text with another parser. Ambiguous encodings are therefore rejected, so that
- * both see the same CSR: text around the block, base64 with other characters, duplicate or additional
- * elements.
+ * The signer parses the same text with another parser. Ambiguous encodings are therefore rejected, so that both see the
+ * same CSR: text around the block, base64 with other characters, duplicate or additional elements.
  * @param pem `CERTIFICATE REQUEST`
  * @returns null when the text is not a CSR, is damaged or ambiguous
  * @see RFC 2986; RFC 5280 section 4.2.1.6; RFC 7468 section 3

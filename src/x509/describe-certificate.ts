@@ -3,9 +3,7 @@ import { parseIp } from '../base/text/ip.ts';
 import { formatRfc3339 } from '../base/text/rfc3339.ts';
 import { type CertificateContent, type NamePart, readCertificate } from './read-certificate.ts';
 
-/**
- * A description of a certificate for plans. Names are OpenSSL's; lists are sorted; absent fields are omitted.
- */
+/** A description of a certificate for plans. Names are OpenSSL's; lists are sorted; absent fields are omitted. */
 export interface CertificateDescription {
   /** In reverse order: `CN=kubernetes-admin,O=kubeadm:cluster-admins` */
   readonly subject: string;

@@ -10,10 +10,9 @@ const DASHES = '-----';
 const BEGIN = `${DASHES}BEGIN `;
 
 /**
- * Finds the blocks of a PEM text in linear time for any input. Text between blocks and blocks without an END
- * line of their own label are skipped.
- * @param text content of a file; base64 and legacy headers never contain five dashes, so a block ends at the
- *   next ones
+ * Finds the blocks of a PEM text in linear time for any input. Text between blocks and blocks without an END line of
+ * their own label are skipped.
+ * @param text content of a file; base64 and legacy headers never contain five dashes, so a block ends at the next ones
  * @see RFC 7468, section 3
  */
 export function pemBlocks(text: string): readonly PemBlock[] {

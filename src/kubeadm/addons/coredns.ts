@@ -55,10 +55,7 @@ function watch(apiGroup: string, resources: readonly string[]): JsonObject {
   return { apiGroups: [apiGroup], resources, verbs: ['list', 'watch'] };
 }
 
-/**
- * Resolves cluster names itself and forwards all others to the resolver of the host. Cluster names are not
- * cached.
- */
+/** Resolves cluster names itself and forwards all others to the resolver of the host. Cluster names are not cached. */
 function corefile(dnsDomain: string): string {
   return `.:53 {
     errors

@@ -101,8 +101,7 @@ function readWritten({ value, problems }: ReturnType<typeof decodeKubeProxyConfi
 }
 
 /**
- * kube-proxy authenticates with its service account token. The text is kubeadm's, because the ConfigMap hash
- * covers it.
+ * kube-proxy authenticates with its service account token. The text is kubeadm's, because the ConfigMap hash covers it.
  */
 function kubeconfig(server: string): string {
   const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';

@@ -37,8 +37,7 @@ export function signConfigMap(configMap: KubeObject): KubeObject {
 }
 
 /**
- * kubeadm's hash of a ConfigMap: SHA-256 over the values of `data`, sorted by key, then the values of
- * `binaryData`.
+ * kubeadm's hash of a ConfigMap: SHA-256 over the values of `data`, sorted by key, then the values of `binaryData`.
  * @see kubeadm 1.36 componentconfigs/checksums.go ChecksumForConfigMap
  */
 export function configMapHash(data: Readonly<Record<string, string>>, binaryData: Readonly<Record<string, Uint8Array>> = {}): string {

@@ -59,8 +59,7 @@ const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) 
  * misspelled name has no effect.
  * @param name case-insensitive, as in kubeadm; `all` is a name
  * @returns null: a check has this name. Otherwise the message, and the likely name or the list of names
- * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its
- *   checks
+ * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its checks
  */
 export function unknownCheck(name: string): { readonly message: string; readonly hint: string } | null {
   const lower = name.toLowerCase();
@@ -71,10 +70,7 @@ export function unknownCheck(name: string): { readonly message: string; readonly
   return { message: `no preflight check has the name ${JSON.stringify(name)}`, hint };
 }
 
-/**
- * The misspelled part is the text before the first dash (`FileExistng-conntrack`) or the letters
- * (`Port6443`).
- */
+/** The misspelled part is the text before the first dash (`FileExistng-conntrack`) or the letters (`Port6443`). */
 function likelyName(name: string): string | null {
   const fixed = closestName(name, ['all', ...FIXED_NAMES]);
   if (fixed !== null) return fixed;

@@ -24,10 +24,7 @@ import {
 } from './model.ts';
 import { joinHostPort, splitHostPort } from './rules.ts';
 
-/**
- * Fill in unset values like kubeadm 1.36. Facts about the host are arguments. The models must have been
- * validated.
- */
+/** Fill in unset values like kubeadm 1.36. Facts about the host are arguments. The models must have been validated. */
 
 /** Facts about a host used for defaults. */
 export interface HostDefaults {
@@ -181,9 +178,7 @@ export function applyUpgradeDefaults(upgrade: UpgradeConfiguration) {
   };
 }
 
-/**
- * The algorithm of new keys: the deprecated gate PublicKeysECDSA, if set, overrides `encryptionAlgorithm`.
- */
+/** The algorithm of new keys: the deprecated gate PublicKeysECDSA, if set, overrides `encryptionAlgorithm`. */
 export function keyAlgorithm({ featureGates, encryptionAlgorithm = 'RSA-2048' }: ClusterConfiguration): EncryptionAlgorithm {
   const gate = featureGates?.PublicKeysECDSA;
   if (gate === undefined) return encryptionAlgorithm;
@@ -209,8 +204,7 @@ export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshToken
 
 /**
  * Fills in all values of NodeRegistration; `taints` stays absent if not set.
- * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME when the facts of the host give no unique
- *   value
+ * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME when the facts of the host give no unique value
  */
 export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefaults, 'hostname' | 'criSockets'>): DefaultedNodeRegistration {
   return {
@@ -225,8 +219,7 @@ export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefault
 }
 
 /**
- * The configured name, otherwise the kubelet's `hostname-override`, otherwise the hostname; in lower case
- * like kubeadm.
+ * The configured name, otherwise the kubelet's `hostname-override`, otherwise the hostname; in lower case like kubeadm.
  */
 function nodeNameOf(node: NodeRegistration, { hostname }: Pick<HostDefaults, 'hostname'>): string {
   const name = (node.name ?? argValue(node.kubeletExtraArgs, 'hostname-override') ?? hostname).trim().toLowerCase();

@@ -92,8 +92,7 @@ function readMember(
 /**
  * Determines the kind of a document from its header.
  * @param lenient read v1beta2 as v1beta3
- * @returns the kind and version, or the problem: CONFIG_OLD_VERSION, CONFIG_UNKNOWN_VERSION,
- *   CONFIG_UNKNOWN_KIND
+ * @returns the kind and version, or the problem: CONFIG_OLD_VERSION, CONFIG_UNKNOWN_VERSION, CONFIG_UNKNOWN_KIND
  */
 export function recogniseDocument(header: DocumentHeader, lenient = false): RecognisedDocument | Problem {
   const { kind: written, versionPosition, kindPosition } = header;

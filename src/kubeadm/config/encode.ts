@@ -22,9 +22,7 @@ import type {
   UpgradePlan,
 } from './model.ts';
 
-/**
- * A document of kubeadm.k8s.io/v1beta4 for `renderConfig`. Tokens and keys are Secrets.
- */
+/** A document of kubeadm.k8s.io/v1beta4 for `renderConfig`. Tokens and keys are Secrets. */
 export interface ConfigDocument {
   readonly [member: string]: ConfigValue;
 }
@@ -156,9 +154,7 @@ function volume({ name, hostPath, mountPath, readOnly, pathType }: HostPathMount
   return { name, hostPath, mountPath, ...nonZero({ readOnly, pathType }) };
 }
 
-/**
- * An environment variable: `fieldRef` gets Go's default version; a quantity is printed even when it is zero.
- */
+/** An environment variable: `fieldRef` gets Go's default version; a quantity is printed even when it is zero. */
 export function encodeEnvVar({ name, value, valueFrom }: EnvVar): JsonObject {
   if (!valueFrom) return { name, ...nonZero({ value }) } as JsonObject;
   const { fieldRef, resourceFieldRef, ...others } = valueFrom;

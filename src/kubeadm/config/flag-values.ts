@@ -72,10 +72,9 @@ function parseGoBool(written: string): boolean | null {
 }
 
 /**
- * Command-line flags by kubeadm's names, without dashes, to be merged over the models of a file; positional
- * arguments are included (`api-server-endpoint`, `bootstrap-token`, `version`). A flag overrides the file:
- * kubeadm forbids most combinations, here only contradictions are errors. The values are validated once,
- * after merging: load the file with `check: 'structure'`. Other flags, and undefined or empty ones, are
- * ignored.
+ * Command-line flags by kubeadm's names, without dashes, to be merged over the models of a file; positional arguments
+ * are included (`api-server-endpoint`, `bootstrap-token`, `version`). A flag overrides the file: kubeadm forbids most
+ * combinations, here only contradictions are errors. The values are validated once, after merging: load the file with
+ * `check: 'structure'`. Other flags, and undefined or empty ones, are ignored.
  */
 export type Flags = Readonly<Record<string, FlagValue | undefined>>;

@@ -16,10 +16,7 @@ export function mergeInitFlags(config: LoadedConfig, flags: Flags): LoadedConfig
   return checkValues(merge({ init: {}, cluster: {}, ...config }, flags, INIT_FLAGS));
 }
 
-/**
- * Merges flags and argument (`api-server-endpoint`) of `join` over JoinConfiguration, which exists
- * afterwards.
- */
+/** Merges flags and argument (`api-server-endpoint`) of `join` over JoinConfiguration, which exists afterwards. */
 export function mergeJoinFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   const merged = merge({ join: {}, ...config }, flags, JOIN_FLAGS);
   return checkValues({ ...merged, problems: [...merged.problems, ...needlessFlags(merged.join ?? {}, flags)] });
@@ -30,17 +27,13 @@ export function mergeResetFlags(config: LoadedConfig, flags: Flags): LoadedConfi
   return checkValues(merge({ reset: {}, ...config }, flags, RESET_FLAGS));
 }
 
-/**
- * Merges flags and argument (`bootstrap-token`) of `token create`; InitConfiguration has one token
- * afterwards.
- */
+/** Merges flags and argument (`bootstrap-token`) of `token create`; InitConfiguration has one token afterwards. */
 export function mergeTokenFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ ...config, init: { bootstrapTokens: [{}] } }, flags, TOKEN_FLAGS));
 }
 
 /**
- * Merges flags and argument (`version`) of one `upgrade` subcommand over UpgradeConfiguration, which exists
- * afterwards.
+ * Merges flags and argument (`version`) of one `upgrade` subcommand over UpgradeConfiguration, which exists afterwards.
  */
 export function mergeUpgradeFlags(config: LoadedConfig, command: UpgradeCommand, flags: Flags): LoadedConfig {
   return checkValues(merge({ upgrade: {}, ...config }, flags, UPGRADE_FLAGS[command]));

@@ -22,8 +22,7 @@ interface KubeProxyDefaultsInput {
 }
 
 /**
- * Reads a KubeProxyConfiguration with the types of kube-proxy 1.36; returns all problems at once (see
- * `decodeTyped`).
+ * Reads a KubeProxyConfiguration with the types of kube-proxy 1.36; returns all problems at once (see `decodeTyped`).
  */
 export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedDocument {
   const type = kubeProxyType();

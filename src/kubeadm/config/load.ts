@@ -31,8 +31,7 @@ interface LoadOptions {
   /** The kinds that the command reads. Documents of other known kinds are skipped with a warning. */
   readonly kinds: readonly ConfigKind[];
   /**
-   * `structure` only parses; the values are validated after flags have been merged (`mergeInitFlags` and
-   * similar).
+   * `structure` only parses; the values are validated after flags have been merged (`mergeInitFlags` and similar).
    * Default `values`.
    */
   readonly check?: 'structure' | 'values';
@@ -50,10 +49,7 @@ interface LoadOptions {
   readonly ignores?: 'metadata' | 'unknown-fields';
 }
 
-/**
- * Problems that kubeadm only warns of in its own documents in the cluster, and names that a newer kubeadm may
- * know.
- */
+/** Problems that kubeadm only warns of in its own documents in the cluster, and names that a newer kubeadm may know. */
 const LENIENT: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_UNKNOWN_FEATURE_GATE']);
 
 /**

@@ -52,9 +52,7 @@ function needsWriting(kind: ModelKind, { versions, origins }: LoadedConfig): boo
   return timeout !== undefined && 'path' in timeout && timeout.path === 'apiServer.timeoutForControlPlane';
 }
 
-/**
- * The timeout in a v1beta3 ClusterConfiguration also applies to `join`; the loader sets it only for `init`.
- */
+/** The timeout in a v1beta3 ClusterConfiguration also applies to `join`; the loader sets it only for `init`. */
 function withTimeoutInJoin(loaded: LoadedConfig): LoadedConfig {
   const origin = loaded.origins.get('InitConfiguration.timeouts.controlPlaneComponentHealthCheck');
   const moved = loaded.init?.timeouts?.controlPlaneComponentHealthCheck;

@@ -23,10 +23,7 @@ export function etcdPeerUrl(address: string): string {
   return `https://${joinHostPort(address, ETCD_PEER_PORT)}`;
 }
 
-/**
- * The loopback address in the family of the advertise address, used by the local API server to connect to
- * etcd.
- */
+/** The loopback address in the family of the advertise address, used by the local API server to connect to etcd. */
 export function localhostOf({ localAPIEndpoint }: Pick<ControlPlaneNode, 'localAPIEndpoint'>): '127.0.0.1' | '::1' {
   return localAPIEndpoint.advertiseAddress.includes(':') ? '::1' : '127.0.0.1';
 }

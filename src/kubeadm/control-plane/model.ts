@@ -31,13 +31,10 @@ export interface ControlPlaneNode {
   /** Those of `CA_MOUNT_DIRS` that exist on the host. */
   readonly caDirectories: readonly HostCaDirectory[];
   /**
-   * All members of the etcd cluster that this member joins, including itself; null: first member. Only with
-   * local etcd.
+   * All members of the etcd cluster that this member joins, including itself; null: first member. Only with local etcd.
    */
   readonly etcdMembers: readonly EtcdMember[] | null;
-  /**
-   * The cluster CA key is not on this host (external CA mode): kube-controller-manager signs no certificates.
-   */
+  /** The cluster CA key is not on this host (external CA mode): kube-controller-manager signs no certificates. */
   readonly externalCA: boolean;
   /** Environment variables whose names end in `_proxy`, passed to the components and kube-proxy. */
   readonly proxyEnvironment: readonly EnvVar[];
@@ -56,10 +53,7 @@ export function hasLocalEtcd({ etcd }: DefaultedCluster): boolean {
   return etcd.external === undefined;
 }
 
-/**
- * API server URL for all nodes: the endpoint of the cluster, otherwise the one of this node.
- * `https://HOST:PORT`.
- */
+/** API server URL for all nodes: the endpoint of the cluster, otherwise the one of this node. `https://HOST:PORT`. */
 export function controlPlaneServer({ cluster, localAPIEndpoint }: Pick<ControlPlaneNode, 'cluster' | 'localAPIEndpoint'>): string {
   return cluster.controlPlaneEndpoint === undefined ? localServer(localAPIEndpoint) : `https://${cluster.controlPlaneEndpoint}`;
 }

@@ -1,8 +1,7 @@
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 
 /**
- * File locations of a control plane in kubeadm 1.36. Certificates are below `certificatesDir`, which is
- * configurable.
+ * File locations of a control plane in kubeadm 1.36. Certificates are below `certificatesDir`, which is configurable.
  */
 
 /**

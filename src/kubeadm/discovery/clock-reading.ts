@@ -21,8 +21,7 @@ export function clocksDiffer({ local, remote }: ClockReading): boolean {
 }
 
 /**
- * `the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-01T02:00:00Z
- * (2h0m0s ahead)`
+ * `the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-01T02:00:00Z (2h0m0s ahead)`
  */
 export function describeClocks({ local, remote }: ClockReading): string {
   const ours = `the local clock shows ${formatRfc3339(local)}`;

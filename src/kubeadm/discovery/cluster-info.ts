@@ -9,17 +9,12 @@ export const CLUSTER_INFO_PATH = '/api/v1/namespaces/kube-public/configmaps/clus
 const KUBECONFIG = 'kubeconfig';
 const SIGNATURE = 'jws-kubeconfig-';
 
-/**
- * An untrusted ConfigMap kube-public/cluster-info: nothing in it may be used before the signature is
- * verified.
- */
+/** An untrusted ConfigMap kube-public/cluster-info: nothing in it may be used before the signature is verified. */
 export interface ClusterInfo {
   /** The exact text; empty when the key is missing. */
   readonly kubeconfig: string;
   readonly signatures: ReadonlyMap<string, string>;
-  /**
-   * When the API server recorded the last write of the kubeconfig and of the signatures; null: not recorded.
-   */
+  /** When the API server recorded the last write of the kubeconfig and of the signatures; null: not recorded. */
   readonly written: Date | null;
   readonly signed: ReadonlyMap<string, Date>;
 }

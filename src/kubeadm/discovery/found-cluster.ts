@@ -35,11 +35,10 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
 }
 
 /**
- * The pinned certificates. Only these verify TLS, so that a holder of the token cannot add another CA next to
- * the real one.
+ * The pinned certificates. Only these verify TLS, so that a holder of the token cannot add another CA next to the real
+ * one.
  * @throws AppError DISCOVERY_PIN_MISMATCH (exit code 3) when none is pinned
- * @see kubeadm 1.36 discovery/token, which trusts the whole bundle as soon as one of its certificates is
- *   pinned
+ * @see kubeadm 1.36 discovery/token, which trusts the whole bundle as soon as one of its certificates is pinned
  */
 export function pinnedCertificates(
   { certificates }: FoundCluster,

@@ -12,9 +12,8 @@ export interface BootstrapReason {
  * Explains from the CSRs of a node what keeps its client certificate from being issued.
  * @param csrs of this node, in any order
  * @param options.reported the error that the kubelet logged when it created the CSR
- * @param options.refusedBefore names of the CSRs rejected before the wait began: each counts only if no
- *   newer CSR exists. A CSR rejected during the wait always counts, because the kubelet creates another one
- *   within seconds
+ * @param options.refusedBefore names of the CSRs rejected before the wait began: each counts only if no newer CSR
+ *   exists. A CSR rejected during the wait always counts, because the kubelet creates another one within seconds
  */
 export function explainBootstrap(
   csrs: readonly NodeCsr[],

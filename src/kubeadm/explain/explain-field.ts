@@ -29,8 +29,7 @@ import {
 import { gatesOfField } from './field-gates.ts';
 
 /**
- * Finds a field by a user's spelling: indices and `[]` are ignored; the part after a map name is a key of the
- * map.
+ * Finds a field by a user's spelling: indices and `[]` are ignored; the part after a map name is a key of the map.
  * @returns undefined when no minor version has the field
  */
 export function findField(name: string, { fields }: Catalogue): FieldEntry | undefined {

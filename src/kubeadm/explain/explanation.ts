@@ -12,9 +12,7 @@ import {
   NEWEST_MINOR,
 } from '../../kubelet/catalogue/catalogue.ts';
 
-/**
- * A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid.
- */
+/** A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid. */
 export interface Period<T> {
   readonly from: string;
   readonly to: string | null;

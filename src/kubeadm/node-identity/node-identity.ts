@@ -56,10 +56,9 @@ export function challengeOf(nonce: string): string {
 
 /**
  * Verifies which Node the kubelet of a host is: a CA of the cluster issued its client certificate for
- * `system:node:NAME` in `system:nodes`, the certificate is valid for client authentication now, and the host
- * signed the challenge with its key.
- * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go ValidateKubeletClientCSR, for subject and usage
- *   (1.36)
+ * `system:node:NAME` in `system:nodes`, the certificate is valid for client authentication now, and the host signed the
+ * challenge with its key.
+ * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go ValidateKubeletClientCSR, for subject and usage (1.36)
  */
 export function proveNode(
   { certificate: pem, source, signature, errorOutput, lacksOpenssl = false }: NodeEvidence,

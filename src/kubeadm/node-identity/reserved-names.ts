@@ -18,8 +18,7 @@ export interface ReservedNames {
 
 /**
  * Why a SAN is reserved, as a clause; null when it is not.
- * @param isControlPlane the node runs an API server, so names and addresses of the API server may be its
- *   own
+ * @param isControlPlane the node runs an API server, so names and addresses of the API server may be its own
  */
 export function reservedReason(san: San, reserved: ReservedNames, isControlPlane: boolean): string | null {
   const why = san.kind === 'DNS' ? reservedDnsName(san.value, reserved) : reservedAddress(san.value, reserved);

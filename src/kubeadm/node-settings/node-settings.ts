@@ -56,8 +56,7 @@ const SCHEMA = z.strictObject({
 });
 
 /**
- * The settings declared for one node by `init`, `join` or `upgrade node`: enough to render its files again.
- * No secrets.
+ * The settings declared for one node by `init`, `join` or `upgrade node`: enough to render its files again. No secrets.
  */
 export type NodeSettings = Readonly<Omit<z.output<typeof SCHEMA>, 'apiVersion' | 'kind'>>;
 

@@ -6,10 +6,7 @@ import type { ControlPlaneNode } from '../control-plane/model.ts';
 /** Input for the certificates and kubeconfigs of a control plane node. */
 export type PkiConfiguration = Pick<ControlPlaneNode, 'cluster' | 'nodeName' | 'localAPIEndpoint'>;
 
-/**
- * Subject alternative names, without duplicates: DNS names sorted; addresses in input order, formatted as by
- * Go.
- */
+/** Subject alternative names, without duplicates: DNS names sorted; addresses in input order, formatted as by Go. */
 export interface AltNames {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];

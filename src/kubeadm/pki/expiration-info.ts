@@ -21,9 +21,7 @@ export interface ExpirationInfo {
   readonly cas: readonly Expiration[];
 }
 
-/**
- * Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before.
- */
+/** Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before. */
 export function expirationInfo(
   found: { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] },
   now: Date,

@@ -118,8 +118,7 @@ function lostCas({ orphans }: Notes): readonly Problem[] {
 }
 
 /**
- * If several files belong to a CA other than the existing one, and none to the existing one, the CA is the
- * wrong file.
+ * If several files belong to a CA other than the existing one, and none to the existing one, the CA is the wrong file.
  */
 function withReplacedCas({ problems, foreign, belongs }: Notes): readonly Problem[] {
   const replaced = [...groupBy(foreign, ({ ca }) => ca)].filter(([ca, files]) => !belongs.has(ca) && files.length > 1);

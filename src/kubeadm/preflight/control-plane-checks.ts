@@ -46,8 +46,7 @@ export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Fi
 }
 
 /**
- * Whether the existing static Pod manifest equals the desired one: then its ports are in use by the component
- * itself.
+ * Whether the existing static Pod manifest equals the desired one: then its ports are in use by the component itself.
  */
 function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): boolean {
   const desired = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));

@@ -31,9 +31,8 @@ export interface NodeCheckInput {
 type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
 
 /**
- * The node preflight checks of kubeadm 1.36, with kubeadm's ids, and the additional checks `CgroupDriver`,
- * `NodeIP` and `NodeName`. An unavailable fact (a staged directory, another operating system) gives no
- * finding.
+ * The node preflight checks of kubeadm 1.36, with kubeadm's ids, and the additional checks `CgroupDriver`, `NodeIP` and
+ * `NodeName`. An unavailable fact (a staged directory, another operating system) gives no finding.
  * @see kubeadm 1.36 preflight/checks.go
  */
 export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {

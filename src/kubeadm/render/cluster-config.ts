@@ -13,10 +13,7 @@ export function placeOf(written: ParsedConfig, path: string): string {
   return position === undefined ? written.source : `${position.file}:${position.line}:${position.column}`;
 }
 
-/**
- * kubeadm's defaults, overridden by the user's configuration for all nodes. Empty strings count as unset, as
- * in Go.
- */
+/** kubeadm's defaults, overridden by the user's configuration for all nodes. Empty strings count as unset, as in Go. */
 export function mergeClusterKubeletConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
   const kubeadm = kubeadmDefaults(defaults);
   const bottom = addLayer(NO_LAYERS, {

@@ -24,18 +24,14 @@ export interface NodeConfigInput {
   /** kubeadm's defaults and the configuration for all nodes. */
   readonly cluster: LayeredConfig;
   /**
-   * True when the user passed the cluster configuration in this run, so that its values are meant for this
-   * host too.
+   * True when the user passed the cluster configuration in this run, so that its values are meant for this host too.
    */
   readonly clusterIsDeclared: boolean;
   readonly resolvedActive: boolean;
   readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
   readonly criSocket: string;
   readonly criSocketSource: string;
-  /**
-   * instance-config.yaml that is kept on the host, with any fields. Absent: written again with only the CRI
-   * socket.
-   */
+  /** instance-config.yaml that is kept on the host, with any fields. Absent: written again with only the CRI socket. */
   readonly instancePatch?: JsonObject | undefined;
   /** instance-config.yaml contains the CRI socket. */
   readonly instanceConfig: boolean;

@@ -3,10 +3,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { caPinsOf } from '../../x509/ca-pin.ts';
 
-/**
- * How a control plane joins: with the key of the uploaded certificates; null: certificates are copied by
- * hand.
- */
+/** How a control plane joins: with the key of the uploaded certificates; null: certificates are copied by hand. */
 export interface JoinsAsControlPlane {
   readonly certificateKey: Secret | null;
 }

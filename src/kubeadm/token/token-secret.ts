@@ -144,8 +144,7 @@ const TOKEN_ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 
 /**
  * Generates a bootstrap token.
- * @param randomInt returns uniformly distributed, unpredictable integers from 0 to below `limit` (no modulo
- *   bias)
+ * @param randomInt returns uniformly distributed, unpredictable integers from 0 to below `limit` (no modulo bias)
  */
 export function generateToken(randomInt: (limit: number) => number): Secret {
   const characters = (count: number): string =>
