@@ -15,17 +15,7 @@ import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
 import { isStartupRule, STARTUP_FAILURE_MESSAGE, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { kubeadmProfile } from '../render/profile-defaults.ts';
-import {
-  type ExplainOptions,
-  type FieldExplanation,
-  type FieldGate,
-  type FieldList,
-  type FlagCounterpart,
-  type KubeadmValue,
-  type Member,
-  periods,
-  typeText,
-} from './explanation.ts';
+import { type ExplainOptions, type Member, periods, typeText } from './explanation.ts';
 import { gatesOfField } from './field-gates.ts';
 
 /**
@@ -45,31 +35,45 @@ export function findField(name: string, { fields }: Catalogue): FieldEntry | und
   );
 }
 
+/** All information about a field for one minor version. */
+export type FieldExplanation = ReturnType<typeof explainField>;
+
 /** Explains a field, with its members if it is an object. */
-export function explainField(entry: FieldEntry, options: ExplainOptions): FieldExplanation {
+export function explainField(entry: FieldEntry, options: ExplainOptions) {
   const { catalogue, minor } = options;
   const [since, until] = entry.minors;
   const known = minor >= since && minor <= until;
   const field = catalogue.field(entry.path, Math.min(Math.max(minor, since), until));
   return {
-    kind: 'Field',
+    kind: 'Field' as const,
     path: entry.path,
+    /** `1.36`: the explained kubelet version. */
     kubernetesVersion: formatMinor(minor),
+    /** False: this version does not have the field. Type and values are then those of the nearest version that has it. */
     known,
     type: typeText(field?.type ?? entry.type),
     description: entry.description,
     since: formatMinor(since),
+    /** The last minor version that has the field; null while it exists. */
     until: until >= NEWEST_MINOR ? null : formatMinor(until),
+    /** Null: stays unset. */
     default: known ? (field?.default ?? null) : null,
     defaults: periods(entry.defaultByMinor, until, ({ value }): Json => value),
+    /** The allowed values; null if the field is not an enumeration. */
     values: field?.values ?? null,
     valuesByVersion: periods(entry.enumByMinor ?? [], until, ({ values }) => values),
+    /** The value that kubeadm writes for an unset field. */
     kubeadm: known ? kubeadmValue(entry.path) : null,
+    /** The flag with the same meaning, which overrides the field. */
     flag: entry.flag === null ? null : explainCounterpart(entry.flag, entry.flagAliases ?? [], options),
+    /** Gates that the field needs, or that determine whether it has an effect. */
     featureGates: gatesOfField(entry.path).map((name) => explainFieldGate(name, options)),
+    /** Validation rules of the kubelet, in words. */
     rules: known && minor >= OLDEST_KNOWN_MINOR ? probeRules(entry.path, options) : [],
     liveChange: { class: entry.liveChange, reason: entry.liveChangeReason },
+    /** What the kubelet does by the field, beyond the pods of the node. */
     danger: entry.danger,
+    /** The usual values; others have the class `unsafe`. */
     bounds: entry.bounds ?? null,
     note: entry.note ?? null,
     members: membersOf(entry.path, options),
@@ -77,8 +81,8 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
 }
 
 /** All top-level fields. */
-export function listFields(options: ExplainOptions): FieldList {
-  return { kind: 'FieldList', kubernetesVersion: formatMinor(options.minor), members: membersOf('', options) };
+export function listFields(options: ExplainOptions) {
+  return { kind: 'FieldList' as const, kubernetesVersion: formatMinor(options.minor), members: membersOf('', options) };
 }
 
 /** Members of an object or of the objects in a list; with `recursive` also nested members. */
@@ -97,7 +101,7 @@ function parentOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf('.'), 0)).replace(/\[\]$/, '');
 }
 
-function explainCounterpart(name: string, aliases: readonly string[], { catalogue, minor }: ExplainOptions): FlagCounterpart {
+function explainCounterpart(name: string, aliases: readonly string[], { catalogue, minor }: ExplainOptions) {
   const flag = catalogue.flag(name, minor);
   const removedIn = catalogue.flags.get(name)?.removedIn ?? null;
   return {
@@ -109,13 +113,13 @@ function explainCounterpart(name: string, aliases: readonly string[], { catalogu
   };
 }
 
-function explainFieldGate(name: string, { catalogue, minor }: ExplainOptions): FieldGate {
+function explainFieldGate(name: string, { catalogue, minor }: ExplainOptions) {
   const gate = catalogue.gate(name, minor);
   return { name, stage: gate?.stage ?? null, default: gate?.default ?? null, locked: gate?.locked ?? false };
 }
 
 /** Uses the defaults of kubeadm's ClusterConfiguration. */
-function kubeadmValue(path: string): KubeadmValue | null {
+function kubeadmValue(path: string) {
   const { history } = kubeadmProfile();
   const step = history.get(path)?.at(-1);
   return step?.value === undefined ? null : { value: step.value, source: step.origin.source };

@@ -2,10 +2,18 @@ import { AppError } from '../../base/errors.ts';
 import { closestName } from '../../base/text/closest-name.ts';
 import { type Catalogue, type FlagEntry, formatMinor, type GateEntry, NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
-import { explainField, findField, listFields } from './explain-field.ts';
-import type { ExplainOptions, Explanation, FlagExplanation, GateExplanation, Matches } from './explanation.ts';
-import { periods, typeText } from './explanation.ts';
+import { explainField, type FieldExplanation, findField, listFields } from './explain-field.ts';
+import { type ExplainOptions, periods, typeText } from './explanation.ts';
 import { fieldsOfGate } from './field-gates.ts';
+
+type Matches = NonNullable<ReturnType<typeof searchNames>>;
+
+export type Explanation =
+  | FieldExplanation
+  | ReturnType<typeof listFields>
+  | Matches
+  | ReturnType<typeof explainFlag>
+  | ReturnType<typeof explainGate>;
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
@@ -63,20 +71,22 @@ function unknown(message: string, guess: string | null): AppError {
   return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, hint }, { exitCode: 2 });
 }
 
-function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions): FlagExplanation {
+function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions) {
   const flag = catalogue.flag(entry.flag, minor);
   const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;
   const fieldSince = Math.max(entry.fieldSince ?? 0, catalogue.fields.get(entry.field ?? '')?.minors[0] ?? 0);
   return {
-    kind: 'Flag',
+    kind: 'Flag' as const,
     name: entry.flag,
     kubernetesVersion: formatMinor(minor),
     known: flag !== null,
     type: entry.type,
     since: formatMinor(entry.since),
     removedIn: entry.removedIn === null ? null : formatMinor(entry.removedIn),
+    /** As printed by the flag; without a configuration file some defaults differ. */
     default: flag?.default ?? entry.default,
     defaults: periods(entry.defaultByMinor ?? [{ from: entry.since, value: entry.default }], last, ({ value }) => value),
+    /** The field with the same meaning; null when no such field exists. */
     field:
       entry.field === null
         ? null
@@ -90,11 +100,11 @@ function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions): Fl
 }
 
 /** Explains a feature gate. */
-function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): GateExplanation {
+function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions) {
   const gate = catalogue.gate(entry.name, minor);
   const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;
   return {
-    kind: 'FeatureGate',
+    kind: 'FeatureGate' as const,
     name: entry.name,
     kubernetesVersion: formatMinor(minor),
     known: gate !== null,
@@ -104,6 +114,7 @@ function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): Ga
     dependencies: gate?.dependencies ?? [],
     versions: periods(entry.versions, last, ({ stage, default: value, lockToDefault }) => ({ stage, default: value, lockToDefault })),
     removedIn: entry.removedIn === null ? null : formatMinor(entry.removedIn),
+    /** Fields that need the gate, or have no effect without it. */
     fields: fieldsOfGate(entry.name),
   };
 }
@@ -113,7 +124,7 @@ function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): Ga
  * underscores are ignored: `failswap` finds `failSwapOn` and `--fail-swap-on`.
  * @returns null when no name contains it
  */
-function searchNames(text: string, { catalogue, minor }: ExplainOptions): Matches | null {
+function searchNames(text: string, { catalogue, minor }: ExplainOptions) {
   const wanted = normalizeName(text);
   const contains = (name: string): boolean => normalizeName(name).includes(wanted);
   const fields = [...catalogue.fields.values()].flatMap(({ path, description }) => {
@@ -124,7 +135,7 @@ function searchNames(text: string, { catalogue, minor }: ExplainOptions): Matche
   const gates = [...catalogue.gates.keys()].filter((name) => contains(name) && catalogue.gate(name, minor) !== null);
   if (wanted === '' || fields.length + flags.length + gates.length === 0) return null;
   return {
-    kind: 'Matches',
+    kind: 'Matches' as const,
     text,
     kubernetesVersion: formatMinor(minor),
     fields,

@@ -3,17 +3,11 @@ import { renderTable, wrapText } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import type { Bounds, Danger, FlagDeprecation, LiveChange } from '../../kubelet/catalogue/catalogue.ts';
 import { isSafeToRaise } from '../../kubelet/validate/classify-changes.ts';
-import type {
-  Explanation,
-  FieldExplanation,
-  FieldGate,
-  FieldList,
-  FlagExplanation,
-  GateExplanation,
-  Matches,
-  Member,
-  Period,
-} from './explanation.ts';
+import type { Explanation } from './explain.ts';
+import type { FieldExplanation } from './explain-field.ts';
+import type { Member, Period } from './explanation.ts';
+
+type Of<K extends Explanation['kind']> = Extract<Explanation, { readonly kind: K }>;
 
 const INDENT = '    ';
 const WIDTH = 76;
@@ -89,7 +83,7 @@ function boundsText({ min, max, reason }: Bounds): string {
   return `${range}, other values are unsafe: ${reason}`;
 }
 
-function gateText({ name, stage, default: value, locked }: FieldGate): string {
+function gateText({ name, stage, default: value, locked }: FieldExplanation['featureGates'][number]): string {
   return stage === null ? `${name}: not in this version` : `${name}: ${stage}, ${value === true ? 'on' : 'off'}${locked ? ', locked' : ''}`;
 }
 
@@ -101,11 +95,11 @@ function defaultText(value: FieldExplanation['default']): string {
   return value === null ? 'unset' : inlineValue(value);
 }
 
-function renderList({ kubernetesVersion, members }: FieldList): string {
+function renderList({ kubernetesVersion, members }: Of<'FieldList'>): string {
   return text([...header(kubernetesVersion), ...memberLines(members)]);
 }
 
-function renderMatches({ text: part, kubernetesVersion, fields, flags, featureGates }: Matches): string {
+function renderMatches({ text: part, kubernetesVersion, fields, flags, featureGates }: Of<'Matches'>): string {
   const section = (title: string, rows: readonly (readonly string[])[]): readonly string[] =>
     rows.length === 0 ? [] : ['', title, ...indented(renderTable(rows))];
   return text([
@@ -122,7 +116,7 @@ function renderMatches({ text: part, kubernetesVersion, fields, flags, featureGa
   ]);
 }
 
-function renderFlag(flag: FlagExplanation): string {
+function renderFlag(flag: Of<'Flag'>): string {
   const rows: [string, string][] = [
     ['DEFAULT:', flag.default === '' ? '""' : flag.default],
     ['SINCE:', flag.removedIn === null ? flag.since : `${flag.since}, removed in ${flag.removedIn}`],
@@ -144,12 +138,12 @@ function renderFlag(flag: FlagExplanation): string {
   ]);
 }
 
-function fieldText({ field, kubernetesVersion }: FlagExplanation): string {
+function fieldText({ field, kubernetesVersion }: Of<'Flag'>): string {
   if (field === null) return 'none: configurable only as a flag';
   return field.known ? `${field.path}: the flag overrides the field` : `${field.path}, since ${field.since}: not in ${kubernetesVersion}`;
 }
 
-function renderGate(gate: GateExplanation): string {
+function renderGate(gate: Of<'FeatureGate'>): string {
   const rows: [string, string][] = gate.known
     ? [
         ['STAGE:', String(gate.stage)],
