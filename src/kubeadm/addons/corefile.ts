@@ -1,9 +1,3 @@
-/** A plugin of a Corefile with the names of its options. */
-interface CorefilePlugin {
-  readonly name: string;
-  readonly options: readonly string[];
-}
-
 /**
  * The CoreDNS releases with known options, in ascending order. From 1.8.3 on, no release lists an option as removed or as
  * newly required, so kubeadm changes no Corefile for an upgrade.
@@ -53,19 +47,17 @@ const PLUGINS: Readonly<Record<string, Readonly<Record<string, Releases>>>> = {
 /** Entries of the `hosts` plugin. */
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{1,4}:[:0-9A-Fa-f]+)/;
 
-interface CorefileVerdict {
-  /** Why CoreDNS cannot be upgraded between these versions, as a clause; null: it can. */
-  readonly issue: string | null;
-  /** `loadbalance prefer`, `route53`: plugins and options whose compatibility must be verified by hand. */
-  readonly unsupported: readonly string[];
-}
-
 /**
  * Whether a Corefile works in a later CoreDNS without a change.
  * @param versions image tags: `v1.13.1`. An empty `from`: CoreDNS is not deployed
+ * @returns `issue`: why CoreDNS cannot be upgraded between these versions, as a clause; `unsupported`: plugins and options whose
+ *   compatibility must be verified by hand: `loadbalance prefer`, `route53`
  * @see kubeadm 1.36 phases/upgrade/preflight.go: checks CoreDNSMigration, CoreDNSUnsupportedPlugins
  */
-export function checkCorefile(text: string, versions: { readonly from: string; readonly to: string }): CorefileVerdict {
+export function checkCorefile(
+  text: string,
+  versions: { readonly from: string; readonly to: string },
+): { readonly issue: string | null; readonly unsupported: readonly string[] } {
   const [from, to] = [versions.from.replace(/^v/, ''), versions.to.replace(/^v/, '')];
   if (from === to) return { issue: null, unsupported: [] };
   const [first, last] = [RELEASES.indexOf(from), RELEASES.indexOf(to)];
@@ -86,7 +78,7 @@ function always(names: string): Readonly<Record<string, Releases>> {
   return Object.fromEntries(names.split(' ').map((name) => [name, ALWAYS]));
 }
 
-function unsupportedBy({ name, options }: CorefilePlugin, path: readonly string[]): readonly string[] {
+function unsupportedBy({ name, options }: ReturnType<typeof parseCorefile>[number], path: readonly string[]): readonly string[] {
   const known = Object.hasOwn(PLUGINS, name) ? PLUGINS[name] : undefined;
   if (known === undefined) return [name];
   return options
@@ -102,8 +94,8 @@ function isInAll({ since, until }: Releases, path: readonly string[]): boolean {
 }
 
 /** The plugins of all server blocks. */
-function parseCorefile(text: string): readonly CorefilePlugin[] {
-  const plugins: { name: string; options: string[] }[] = [];
+function parseCorefile(text: string) {
+  const plugins: { readonly name: string; readonly options: string[] }[] = [];
   let depth = 0;
   for (const line of text.split('\n')) {
     const words = wordsOf(line);

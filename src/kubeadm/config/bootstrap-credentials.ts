@@ -21,13 +21,6 @@ export function tokenCredentials(token: Secret): BootstrapCredentials {
   return { user: 'tls-bootstrap-token-user', context: 'tls-bootstrap-token-user@kubernetes', entry: { token } };
 }
 
-/** Content of the files that a user entry refers to. */
-interface CredentialFiles {
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  readonly token: string | undefined;
-}
-
 /**
  * The credentials of a kubeconfig user with all files embedded, for use on another host.
  * @see kubeadm 1.36 util/kubeconfig EnsureAuthenticationInfoAreEmbedded
@@ -35,7 +28,7 @@ interface CredentialFiles {
 export function userCredentials(
   user: KubeconfigUser,
   { name: context, namespace }: Pick<KubeconfigContext, 'name' | 'namespace'>,
-  files: CredentialFiles,
+  files: { readonly [K in 'certificate' | 'key' | 'token']: string | undefined },
 ): BootstrapCredentials {
   const members: Readonly<Record<string, CredentialEntry[string] | undefined>> = {
     'client-certificate-data': user.certData ?? base64(files.certificate),

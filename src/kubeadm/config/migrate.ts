@@ -1,17 +1,9 @@
-import type { Problem } from '../../base/errors.ts';
-import type { SensitiveText } from '../../base/text/secret.ts';
 import { documentTexts } from '../../codec/document-text.ts';
 import { entryOf, parseSource } from '../../codec/source.ts';
 import { CONFIG_KINDS } from './document-header.ts';
 import { type ConfigDocument, encodeAsWritten, renderConfig, secretsOf } from './encode.ts';
 import { checkValues, type LoadedConfig, loadConfig } from './load.ts';
 import { MODEL_MEMBERS, type ModelKind, type Timeouts } from './model.ts';
-
-interface Migration {
-  /** The file in v1beta4, with invalid values as they are; null when the structure of a document is invalid. */
-  readonly output: SensitiveText | null;
-  readonly problems: readonly Problem[];
-}
 
 /**
  * Converts a configuration file from v1beta3 to v1beta4. Only the differences between the versions are
@@ -20,8 +12,9 @@ interface Migration {
  * generates a token and drops the component documents.
  * @param file name of the file in positions
  * @param asKubeadm `metadata` of a document is an error
+ * @returns `output`: the file in v1beta4, with invalid values as they are; null when the structure of a document is invalid
  */
-export function migrateConfig(text: string, file: string, { asKubeadm }: { readonly asKubeadm: boolean }): Migration {
+export function migrateConfig(text: string, file: string, { asKubeadm }: { readonly asKubeadm: boolean }) {
   const ignores = asKubeadm ? {} : { ignores: 'metadata' as const };
   const loaded = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated: true, check: 'structure', ...ignores });
   const { problems } = checkValues(loaded);

@@ -1,8 +1,5 @@
 import { parseSemanticVersion } from '../../base/semantic-version.ts';
 
-/** Facts of a minor that may be those of the minor before; `manifests` includes the objects of the cluster. */
-type AssumedFact = 'pause image' | 'manifests';
-
 /** What a control plane of one minor runs in addition to the Kubernetes images, and the feature gates of its kubeadm. */
 export interface ReleaseFacts {
   readonly minor: number;
@@ -20,8 +17,11 @@ export interface ReleaseFacts {
   readonly patchesKubeProxy: boolean;
   /** The addresses on which the port of a component must be free: all of the host, or those that it listens on. */
   readonly portCheck: 'all-addresses' | 'listen-addresses';
-  /** Facts that no source of this minor confirms: those of the minor before. Empty: all facts are known. */
-  readonly assumed: readonly AssumedFact[];
+  /**
+   * Facts that no source of this minor confirms: those of the minor before. `manifests` includes the objects of the
+   * cluster.
+   */
+  readonly assumed: readonly ('pause image' | 'manifests')[];
 }
 
 /** The images that kubeadm 1.36.2 uses. */

@@ -19,18 +19,6 @@ export interface ClusterInfo {
   readonly signed: ReadonlyMap<string, Date>;
 }
 
-/** Result of the signature check of a token. */
-type SignatureState =
-  | 'valid'
-  /** No signature: the token is unknown or expired, or the content is not signed yet. */
-  | 'missing'
-  /** Does not match this token and content, but is older than the content: not signed again yet. */
-  | 'outdated'
-  /** Does not match this token and content, and is not older than the content. */
-  | 'wrong'
-  /** Does not match, and the API server recorded no write times. */
-  | 'unclear';
-
 /**
  * Parses the ConfigMap.
  * @returns null when it is another object
@@ -53,9 +41,12 @@ export function readClusterInfo(object: JsonObject): ClusterInfo | null {
 
 /**
  * Checks the signature of one token. The recorded times decide only whether to wait, never whether to trust.
+ * @returns missing: the token is unknown or expired, or the content is not signed yet · outdated: of older content, which
+ *   is not signed again yet · wrong: does not match, and is not older than the content · unclear: does not match, and the API
+ *   server recorded no times
  * @see kubeadm 1.36 discovery/token, which does not retry after a signature mismatch
  */
-export function signatureState(info: ClusterInfo, { id, secret }: BootstrapTokenParts): SignatureState {
+export function signatureState(info: ClusterInfo, { id, secret }: BootstrapTokenParts) {
   const signature = info.signatures.get(id);
   if (signature === undefined) return 'missing';
   if (isSignedBy(signature, id, secret, info.kubeconfig)) return 'valid';

@@ -49,7 +49,6 @@ const SCHEMA = z.object({
     .object({ conditions: z.array(z.object({ type: z.string(), reason: text, message: text })).nullish(), certificate: text })
     .nullish(),
 });
-type CsrStatus = z.infer<typeof SCHEMA>['status'];
 
 /**
  * Reads a CertificateSigningRequest.
@@ -70,7 +69,7 @@ export function readNodeCsr(object: KubeObject): NodeCsr {
   };
 }
 
-function stateOf(status: CsrStatus): CsrState {
+function stateOf(status: z.infer<typeof SCHEMA>['status']): CsrState {
   const conditions = status?.conditions ?? [];
   const certificate = status?.certificate ?? '';
   const found = (type: string) => conditions.find((condition) => condition.type === type);

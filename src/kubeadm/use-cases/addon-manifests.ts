@@ -10,7 +10,6 @@ import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from 
 
 /** The addons of a cluster, by the names of their phases. */
 export const ADDONS = ['coredns', 'kube-proxy'] as const;
-type Addon = (typeof ADDONS)[number];
 
 /**
  * The objects of addons in the order in which kubeadm prints them. Nothing is read from a cluster; without an address in
@@ -20,7 +19,7 @@ type Addon = (typeof ADDONS)[number];
  */
 export async function addonManifests(
   services: DocumentPorts & LocalHostConnections & Pick<LocalFiles, 'env'>,
-  addons: readonly Addon[],
+  addons: readonly (typeof ADDONS)[number][],
   request: DocumentsRequest,
 ): Promise<{ readonly objects: readonly KubeObject[]; readonly warnings: readonly Warning[] }> {
   const { config, cluster, warnings } = await resolveInitDocuments(services, request);

@@ -35,9 +35,6 @@ export interface CreateTokensRequest {
   readonly dryRun: boolean;
 }
 
-/** The plan of a dry run, or the token or join command to print. */
-type CreatedTokens = { readonly plan: PlanDocument } | { readonly line: Secret | SensitiveText };
-
 /** The tokens of a cluster. A Secret that is not a valid token is listed as a problem. */
 export function listClusterTokens(services: TokenPorts, request: KubeconfigRequest): ReturnType<typeof listTokens> {
   return withCluster(services, request, null, listTokens);
@@ -45,9 +42,14 @@ export function listClusterTokens(services: TokenPorts, request: KubeconfigReque
 
 /**
  * Creates the tokens of a file, or one token. Every check runs before the first token is created.
+ * @returns the plan of a dry run, or the token or join command to print
  * @throws AppError: an invalid file, an existing token, or a kubeconfig without a CA (exit code 2)
  */
-export async function createClusterTokens(services: TokenPorts, request: CreateTokensRequest, reporter: Reporter): Promise<CreatedTokens> {
+export async function createClusterTokens(
+  services: TokenPorts,
+  request: CreateTokensRequest,
+  reporter: Reporter,
+): Promise<{ readonly plan: PlanDocument } | { readonly line: Secret | SensitiveText }> {
   const { dryRun } = request;
   const config = await readTokens(services, request);
   for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });

@@ -15,21 +15,25 @@ import { resolveKubeconfigPath } from './open-cluster.ts';
 /** Ports of discovery. */
 type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
-interface DiscoveryInput {
-  readonly join: JoinConfiguration;
-  /** `--ca-cert`: a complete CA certificate instead of its pin. */
-  readonly caFile: string | undefined;
-  /** At least one host to join is not the local host. */
-  readonly forOthers: boolean;
-  /** The host whose connection reaches the API server; null: the local host reaches it directly. */
-  readonly from: Host | null;
-  readonly reporter: Reporter;
-}
-
 /** Finds the cluster to join by the configured discovery method. Connects to no host. */
 export async function discover(
   services: DiscoverPorts,
-  { join, caFile, forOthers, from, reporter }: DiscoveryInput,
+  {
+    join,
+    caFile,
+    forOthers,
+    from,
+    reporter,
+  }: {
+    readonly join: JoinConfiguration;
+    /** `--ca-cert`: a complete CA certificate instead of its pin. */
+    readonly caFile: string | undefined;
+    /** At least one host to join is not the local host. */
+    readonly forOthers: boolean;
+    /** The host whose connection reaches the API server; null: the local host reaches it directly. */
+    readonly from: Host | null;
+    readonly reporter: Reporter;
+  },
 ): Promise<DiscoveredCluster> {
   const { clock, signal } = services;
   const ports = { ...(from === null ? services : overHost(services, from)), clock, reporter, signal };

@@ -2,12 +2,6 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from './open-cluster.ts';
 
-interface LazyCluster {
-  /** Connects on the first call. Throws AppError NO_API_SERVER when no API server is configured. */
-  readonly open: () => Promise<Cluster>;
-  readonly close: () => Promise<void>;
-}
-
 /**
  * The cluster of `--kubeconfig`, connected on first use: commands that only read files need no cluster.
  * @param run.writes reports context and server URL when the cluster is connected; default: the command only reads
@@ -16,7 +10,7 @@ export function lazyCluster(
   services: OpenClusterPorts,
   request: KubeconfigRequest,
   { writes = null }: { readonly writes?: Reporter | null } = {},
-): LazyCluster {
+) {
   let opened: Promise<Cluster> | null = null;
   const open = async (): Promise<Cluster> => {
     const { openCluster } = await import('./open-cluster.ts');
@@ -25,6 +19,7 @@ export function lazyCluster(
     return cluster;
   };
   return {
+    /** Connects on the first call. Throws AppError NO_API_SERVER when no API server is configured. */
     open: () => {
       opened ??= open();
       return opened;

@@ -1,22 +1,14 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
-import type { SensitiveText } from '../../base/text/secret.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { migrateConfig } from '../config/migrate.ts';
 import { type TextOptions, validateDocuments } from './validate-documents.ts';
-
-type MigrationRules = Pick<TextOptions, 'asKubeadm' | 'exists'>;
-
-interface MigratedDocuments {
-  readonly output: SensitiveText;
-  readonly warnings: readonly Problem[];
-}
 
 /**
  * Converts kubeadm's documents to the newest API version. Values that `config validate` refuses are kept, with a warning
  * for each; fields that cannot be decoded are errors. As kubeadm, so are invalid values of its documents.
  * @throws AppError with exit code 2 and all problems
  */
-export async function migrateDocuments(text: string, file: string, rules: MigrationRules): Promise<MigratedDocuments> {
+export async function migrateDocuments(text: string, file: string, rules: Pick<TextOptions, 'asKubeadm' | 'exists'>) {
   const { output, problems } = migrateConfig(text, file, rules);
   if (output === null || (rules.asKubeadm && problems.some(isError))) throw new AppError(problems, { exitCode: 2 });
   const catalogue = await loadCatalogue();

@@ -46,27 +46,23 @@ export interface OpenedCluster {
   readonly warnings: readonly Warning[];
 }
 
-interface OpenClusterRun {
-  /** An API server that is not configured or reachable is no error. */
-  readonly dryRun?: boolean;
-  /** The run writes files to a directory. */
-  readonly staged?: boolean;
-  readonly from?: Host | undefined;
-  /** For a command that changes the cluster, or plans to: reports context and server URL. Null: the command only reads. */
-  readonly writes: Reporter | null;
-}
-
 const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: [] };
 
 /**
  * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged),
  * `~/.kube/config`, `/etc/kubernetes/admin.conf`. A staged run uses `--kubeconfig` only.
+ * @param run.dryRun an API server that is not configured or reachable is no error
+ * @param run.staged the run writes files to a directory
  * @param run.from the host that opens the connections; default: the local host
- * @param run.writes reports context and server URL before the command changes the cluster
+ * @param run.writes reports context and server URL before the command changes the cluster; null: it only reads
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds no kubeconfig; CLUSTER_UNVERIFIED (exit code 2)
  * when `run.from` is set and the kubeconfig does not verify the server; the errors of the kubeconfig and the API server
  */
-export async function openCluster(services: OpenClusterPorts, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
+export async function openCluster(
+  services: OpenClusterPorts,
+  request: KubeconfigRequest,
+  run: { readonly dryRun?: boolean; readonly staged?: boolean; readonly from?: Host | undefined; readonly writes: Reporter | null },
+): Promise<OpenedCluster> {
   const found = await findKubeconfig(services, request.kubeconfig, run.staged === true);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;

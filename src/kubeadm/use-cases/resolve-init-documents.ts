@@ -1,10 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import type { Warning } from '../../host/plan/change.ts';
-import type { DefaultedCluster } from '../config/defaults.ts';
 import type { Flags } from '../config/flag-values.ts';
 import { mergeInitFlags } from '../config/flags.ts';
-import type { LoadedConfig } from '../config/load.ts';
 import type { ClusterConnections } from '../ports.ts';
 import { resolveClusterConfiguration } from '../workflows/control-plane/resolve-cluster-configuration.ts';
 import { releaseOf } from './control-plane-inputs.ts';
@@ -17,24 +14,14 @@ export interface DocumentsRequest {
   readonly flags: Flags;
 }
 
-interface ResolvedInitDocuments {
-  readonly config: LoadedConfig;
-  /** With defaults; the version is a release. */
-  readonly cluster: DefaultedCluster;
-  readonly warnings: readonly Warning[];
-}
-
 /** Ports for reading the documents, and for resolving a version such as `stable-1`. */
 export type DocumentPorts = LocalFiles & Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
 
 /**
- * The documents of init with all values of the cluster, without a host or a cluster.
+ * The documents of init, and the cluster with all values and a release as its version, without a host or a cluster.
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
-export async function resolveInitDocuments(
-  services: DocumentPorts,
-  { config: file, flags }: DocumentsRequest,
-): Promise<ResolvedInitDocuments> {
+export async function resolveInitDocuments(services: DocumentPorts, { config: file, flags }: DocumentsRequest) {
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const config = mergeInitFlags(await loadConfigFile(services, file, kinds), flags);
   const found = requireValid(config);
