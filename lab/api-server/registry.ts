@@ -84,162 +84,176 @@ const NAMESPACES = resourceOf('v1', 'Namespace') as ResourceType;
 const PROTECTED_NAMESPACES = ['default', KUBE_SYSTEM, KUBE_PUBLIC];
 
 /** @see k8s.io/apiserver pkg/registry/generic/registry/store.go, pkg/registry/rest (1.36) */
-export function createRegistry({ store, now, gates }: RegistryOptions): Registry {
-  const contextOf = (options: WriteOptions): WriteContext => ({
-    now: now(),
-    user: options.user,
-    gates,
-    subresource: options.subresource ?? '',
-  });
-  const find = (type: ResourceType, at: ObjectKey): KubeObject => {
-    const object = store.get(type, at.namespace, at.name);
-    if (object === null) throw notFound(type, at.name);
-    return object;
-  };
-
-  const create: Registry['create'] = (type, namespace, body, options) => {
-    const decoded = decodeStrictly(type, body, options);
-    const named = nameObject(type, namespace, decoded);
-    requireNamespace(type, namespace);
-    // kubeadm sends "0", which means unset.
-    if (Number(named.metadata.resourceVersion ?? 0) !== 0)
-      throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
-    const subresource = options.subresource ?? '';
-    restrictNode(store, options.user, { type, name: named.metadata.name, object: named, old: null, subresource });
-    const context = contextOf(options);
-    const { prepareCreate, validate, generation } = rulesOf(type);
-    const fresh = withMetadata(named, {
-      uid: randomUUID(),
-      creationTimestamp: timestamp(context.now),
-      deletionTimestamp: undefined,
-      deletionGracePeriodSeconds: undefined,
-      ...(generation ? { generation: 1 } : {}),
-    });
-    const object = prepareCreate?.(fresh, context) ?? fresh;
-    refuseInvalid(type, object, [...metadataCauses(type, object), ...(validate?.(object, null, context) ?? [])]);
-    if (store.get(type, namespace, object.metadata.name)) throw alreadyExists(type, object.metadata.name);
-    return options.dryRun ? object : store.put(type, object);
-  };
-
-  const requireNamespace = (type: ResourceType, name: string): void => {
-    if (type.namespaced && store.get(NAMESPACES, '', name) === null) throw notFound(NAMESPACES, name);
-  };
-
-  /** Validates and stores the result of an update or patch of `old`. */
-  const replace = (type: ResourceType, old: KubeObject, desired: KubeObject, options: WriteOptions): KubeObject => {
-    const context = contextOf(options);
-    const { prepareUpdate, validate, generation } = rulesOf(type);
-    const kept = keepSystemMetadata(desired, old);
-    restrictNode(store, options.user, { type, name: old.metadata.name, object: kept, old, subresource: context.subresource });
-    const prepared = prepareUpdate?.(kept, old, context) ?? keepUnwrittenParts(kept, old, context.subresource);
-    const object =
-      generation && specChanged(prepared, old)
-        ? withMetadata(prepared, { generation: Number(old.metadata.generation ?? 0) + 1 })
-        : prepared;
-    refuseInvalid(type, object, [
-      ...frozenMetadataCauses(desired, old),
-      ...metadataCauses(type, object),
-      ...(validate?.(object, old, context) ?? []),
-    ]);
-    if (options.dryRun) return object;
-    if (object.metadata.deletionTimestamp && !hasFinalizers(object)) {
-      store.remove(type, object.metadata.namespace ?? '', object.metadata.name);
-      return object;
-    }
-    return store.put(type, object);
-  };
-
-  const remove: Registry['delete'] = (type, at, { preconditions }, options) => {
-    const old = find(type, at);
-    const kind = type.group === '' ? type.kind : `${type.kind}.${type.group}`;
-    const { uid, resourceVersion } = old.metadata;
-    if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
-      const why = `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
-      throw conflict(type, at.name, why, kind);
-    }
-    if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion) {
-      const why = `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
-      throw conflict(type, at.name, why, kind);
-    }
-    restrictNode(store, options.user, { type, name: at.name, object: null, old, subresource: '' });
-    if (type === NAMESPACES) return removeNamespace(old, options);
-    if (hasFinalizers(old)) {
-      const waiting = withMetadata(old, {
-        deletionTimestamp: old.metadata.deletionTimestamp ?? timestamp(now()),
-        deletionGracePeriodSeconds: 0,
-      });
-      return options.dryRun ? waiting : store.put(type, waiting);
-    }
-    const removed = options.dryRun ? old : (store.remove(type, at.namespace, at.name) ?? old);
-    return rulesOf(type).returnsDeleted ? removed : deletedStatus(type, removed);
-  };
-
-  /** The double has no namespace controller, so the objects of the namespace are deleted at once. */
-  const removeNamespace = (namespace: KubeObject, options: WriteOptions): JsonObject => {
-    const { name } = namespace.metadata;
-    if (PROTECTED_NAMESPACES.includes(name)) throw forbidden(NAMESPACES, name, 'this namespace may not be deleted');
-    const terminating: KubeObject = {
-      ...withMetadata(namespace, { deletionTimestamp: timestamp(now()) }),
-      status: { ...memberOf(namespace, 'status'), phase: 'Terminating' },
-    };
-    if (options.dryRun) return terminating;
-    const answer = store.put(NAMESPACES, terminating);
-    for (const type of RESOURCES.filter((each) => each.namespaced)) {
-      for (const object of store.list(type, name)) store.remove(type, name, object.metadata.name);
-    }
-    store.remove(NAMESPACES, '', name);
-    return answer;
-  };
-
-  const matching = (type: ResourceType, namespace: string, query: PageQuery): readonly KubeObject[] =>
-    store.list(type, namespace === '' ? undefined : namespace).filter(selectorOf(type, query));
-
+export function createRegistry(server: RegistryOptions): Registry {
+  const { store } = server;
   return {
-    get: find,
+    get: (type, at) => find(store, type, at),
     selector: selectorOf,
-    create,
-    list: (type, namespace, query) => pageOf(type, matching(type, namespace, query), query, store),
-    update: (type, at, body, options) => {
-      const desired = decodeStrictly(type, body, options);
-      const { name } = desired.metadata;
-      if (name === '') throw badRequest(`the name of the object (${at.name} based on URL) was undeterminable: name must be provided`);
-      if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
-      refuseOtherNamespace(type, at.namespace, desired);
-      const rules = rulesOf(type);
-      const old = store.get(type, at.namespace, at.name);
-      if (old === null) {
-        if (!rules.createOnUpdate || options.subresource) throw notFound(type, at.name);
-        return { object: create(type, at.namespace, withMetadata(desired, { resourceVersion: undefined }), options), created: true };
-      }
-      if (desired.metadata.uid && desired.metadata.uid !== old.metadata.uid)
-        throw conflict(type, at.name, uidMismatch(type, at, desired, old));
-      const version = desired.metadata.resourceVersion;
-      if (version === undefined && rules.needsVersion) throw versionMissing(type, at.name);
-      refuseStale(type, at.name, version, old);
-      return { object: replace(type, old, desired, options), created: false };
-    },
-    patch: (type, at, patchType, patch, options) => {
-      const old = find(type, at);
-      const patched = applyPatch(type, old, patchType, patch);
-      const desired = decodePatched(type, patched);
-      if ('why' in desired) {
-        const why = invalidValue('patch', JSON.stringify(patched), String(desired.why));
-        throw invalid({ group: '', kind: '' }, '', [why]);
-      }
-      const { name, resourceVersion } = desired.metadata;
-      if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
-      refuseOtherNamespace(type, at.namespace, desired);
-      refuseStale(type, at.name, resourceVersion, old);
-      return replace(type, old, desired, options);
-    },
-    delete: remove,
+    list: (type, namespace, query) => pageOf(type, matching(store, type, namespace, query), query, store),
+    create: (...request) => create(server, ...request),
+    update: (...request) => update(server, ...request),
+    patch: (...request) => patch(server, ...request),
+    delete: (...request) => remove(server, ...request),
     deleteCollection: (type, namespace, query, options) => {
-      const doomed = matching(type, namespace, query);
-      const version = String(store.revision());
-      for (const object of doomed) remove(type, { namespace: object.metadata.namespace ?? '', name: object.metadata.name }, {}, options);
-      return listOf(type, doomed, { resourceVersion: version });
+      const doomed = matching(store, type, namespace, query);
+      const resourceVersion = String(store.revision());
+      for (const { metadata } of doomed) remove(server, type, { namespace: metadata.namespace ?? '', name: metadata.name }, {}, options);
+      return listOf(type, doomed, { resourceVersion });
     },
   };
+}
+
+function find(store: Store, type: ResourceType, at: ObjectKey): KubeObject {
+  const object = store.get(type, at.namespace, at.name);
+  if (object === null) throw notFound(type, at.name);
+  return object;
+}
+
+function matching(store: Store, type: ResourceType, namespace: string, query: PageQuery): readonly KubeObject[] {
+  return store.list(type, namespace === '' ? undefined : namespace).filter(selectorOf(type, query));
+}
+
+function contextOf({ now, gates }: RegistryOptions, { user, subresource = '' }: WriteOptions): WriteContext {
+  return { now: now(), user, gates, subresource };
+}
+
+function create(server: RegistryOptions, ...[type, namespace, body, options]: Parameters<Registry['create']>): KubeObject {
+  const { store } = server;
+  const decoded = decodeStrictly(type, body, options);
+  const named = nameObject(type, namespace, decoded);
+  requireNamespace(store, type, namespace);
+  // kubeadm sends "0", which means unset.
+  if (Number(named.metadata.resourceVersion ?? 0) !== 0)
+    throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
+  const subresource = options.subresource ?? '';
+  restrictNode(store, options.user, { type, name: named.metadata.name, object: named, old: null, subresource });
+  const context = contextOf(server, options);
+  const { prepareCreate, validate, generation } = rulesOf(type);
+  const fresh = withMetadata(named, {
+    uid: randomUUID(),
+    creationTimestamp: timestamp(context.now),
+    deletionTimestamp: undefined,
+    deletionGracePeriodSeconds: undefined,
+    ...(generation ? { generation: 1 } : {}),
+  });
+  const object = prepareCreate?.(fresh, context) ?? fresh;
+  refuseInvalid(type, object, [...metadataCauses(type, object), ...(validate?.(object, null, context) ?? [])]);
+  if (store.get(type, namespace, object.metadata.name)) throw alreadyExists(type, object.metadata.name);
+  return options.dryRun ? object : store.put(type, object);
+}
+
+function requireNamespace(store: Store, type: ResourceType, name: string): void {
+  if (type.namespaced && store.get(NAMESPACES, '', name) === null) throw notFound(NAMESPACES, name);
+}
+
+function update(server: RegistryOptions, ...[type, at, body, options]: Parameters<Registry['update']>): ReturnType<Registry['update']> {
+  const { store } = server;
+  const desired = decodeStrictly(type, body, options);
+  const { name } = desired.metadata;
+  if (name === '') throw badRequest(`the name of the object (${at.name} based on URL) was undeterminable: name must be provided`);
+  if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
+  refuseOtherNamespace(type, at.namespace, desired);
+  const rules = rulesOf(type);
+  const old = store.get(type, at.namespace, at.name);
+  if (old === null) {
+    if (!rules.createOnUpdate || options.subresource) throw notFound(type, at.name);
+    return { object: create(server, type, at.namespace, withMetadata(desired, { resourceVersion: undefined }), options), created: true };
+  }
+  if (desired.metadata.uid && desired.metadata.uid !== old.metadata.uid) throw conflict(type, at.name, uidMismatch(type, at, desired, old));
+  const version = desired.metadata.resourceVersion;
+  if (version === undefined && rules.needsVersion) throw versionMissing(type, at.name);
+  refuseStale(type, at.name, version, old);
+  return { object: replace(server, type, { old, desired, options }), created: false };
+}
+
+function patch(server: RegistryOptions, ...[type, at, patchType, body, options]: Parameters<Registry['patch']>): KubeObject {
+  const old = find(server.store, type, at);
+  const patched = applyPatch(type, old, patchType, body);
+  const desired = decodePatched(type, patched);
+  if ('why' in desired) {
+    const why = invalidValue('patch', JSON.stringify(patched), String(desired.why));
+    throw invalid({ group: '', kind: '' }, '', [why]);
+  }
+  const { name, resourceVersion } = desired.metadata;
+  if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
+  refuseOtherNamespace(type, at.namespace, desired);
+  refuseStale(type, at.name, resourceVersion, old);
+  return replace(server, type, { old, desired, options });
+}
+
+/** Validates and stores the result of an update or patch of `old`. */
+function replace(
+  server: RegistryOptions,
+  type: ResourceType,
+  { old, desired, options }: { readonly old: KubeObject; readonly desired: KubeObject; readonly options: WriteOptions },
+): KubeObject {
+  const { store } = server;
+  const context = contextOf(server, options);
+  const { prepareUpdate, validate, generation } = rulesOf(type);
+  const kept = keepSystemMetadata(desired, old);
+  restrictNode(store, options.user, { type, name: old.metadata.name, object: kept, old, subresource: context.subresource });
+  const prepared = prepareUpdate?.(kept, old, context) ?? keepUnwrittenParts(kept, old, context.subresource);
+  const object =
+    generation && specChanged(prepared, old) ? withMetadata(prepared, { generation: Number(old.metadata.generation ?? 0) + 1 }) : prepared;
+  refuseInvalid(type, object, [
+    ...frozenMetadataCauses(desired, old),
+    ...metadataCauses(type, object),
+    ...(validate?.(object, old, context) ?? []),
+  ]);
+  if (options.dryRun) return object;
+  if (object.metadata.deletionTimestamp && !hasFinalizers(object)) {
+    store.remove(type, object.metadata.namespace ?? '', object.metadata.name);
+    return object;
+  }
+  return store.put(type, object);
+}
+
+function remove(server: RegistryOptions, ...[type, at, { preconditions }, options]: Parameters<Registry['delete']>): JsonObject {
+  const { store, now } = server;
+  const old = find(store, type, at);
+  requireUnchanged(type, old, preconditions);
+  restrictNode(store, options.user, { type, name: at.name, object: null, old, subresource: '' });
+  if (type === NAMESPACES) return removeNamespace(server, old, options);
+  if (hasFinalizers(old)) {
+    const waiting = withMetadata(old, {
+      deletionTimestamp: old.metadata.deletionTimestamp ?? timestamp(now()),
+      deletionGracePeriodSeconds: 0,
+    });
+    return options.dryRun ? waiting : store.put(type, waiting);
+  }
+  const removed = options.dryRun ? old : (store.remove(type, at.namespace, at.name) ?? old);
+  return rulesOf(type).returnsDeleted ? removed : deletedStatus(type, removed);
+}
+
+/** The preconditions of a deletion. */
+function requireUnchanged(type: ResourceType, old: KubeObject, preconditions: DeleteOptions['preconditions']): void {
+  const kind = type.group === '' ? type.kind : `${type.kind}.${type.group}`;
+  const { uid, resourceVersion } = old.metadata;
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
+    const why = `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
+    throw conflict(type, old.metadata.name, why, kind);
+  }
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
+    throw conflict(type, old.metadata.name, why, kind);
+  }
+}
+
+/** The double has no namespace controller, so the objects of the namespace are deleted at once. */
+function removeNamespace({ store, now }: RegistryOptions, namespace: KubeObject, options: WriteOptions): JsonObject {
+  const { name } = namespace.metadata;
+  if (PROTECTED_NAMESPACES.includes(name)) throw forbidden(NAMESPACES, name, 'this namespace may not be deleted');
+  const terminating: KubeObject = {
+    ...withMetadata(namespace, { deletionTimestamp: timestamp(now()) }),
+    status: { ...memberOf(namespace, 'status'), phase: 'Terminating' },
+  };
+  if (options.dryRun) return terminating;
+  const answer = store.put(NAMESPACES, terminating);
+  for (const type of RESOURCES.filter((each) => each.namespaced)) {
+    for (const object of store.list(type, name)) store.remove(type, name, object.metadata.name);
+  }
+  store.remove(NAMESPACES, '', name);
+  return answer;
 }
 
 function selectorOf(type: ResourceType, { fieldSelector = '', labelSelector = '' }: PageQuery): Selector {

@@ -22,7 +22,6 @@ const LONGEST_FILE = 400;
 
 /** Functions above the limit, with the lines that they may have. Entries may only shrink and disappear. */
 const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
-  'lab/api-server/registry.ts createRegistry': 157,
   'lab/api-server/server.ts startApiServer': 81,
 };
 
