@@ -13,6 +13,7 @@ import type { PatchType } from './patch.ts';
 import { type DeleteOptions, type ObjectKey, requireKnownResourceVersion, type WriteOptions } from './registry.ts';
 import { isTrue, type ResourceRequest } from './request-info.ts';
 import { answerReview, requestToken } from './reviews.ts';
+import { subresourcesOf } from './served-kinds.ts';
 import { badRequest, goQuote, invalid, methodNotAllowed, noSuchResource, unsupportedMediaType, unsupportedValue } from './status.ts';
 import { renderTable, wantsTable } from './table.ts';
 
@@ -36,7 +37,7 @@ export async function answerResource(call: ResourceCall): Promise<Answer> {
   const { info, type, request } = call;
   const { verb, subresource, namespace } = info;
   const elsewhere = !type.namespaced && namespace !== '' && type.plural !== 'namespaces';
-  if (elsewhere || (subresource !== '' && !type.subresources.includes(subresource))) throw noSuchResource();
+  if (elsewhere || (subresource !== '' && !subresourcesOf(type).includes(subresource))) throw noSuchResource();
   const placed = { ...call, at: { namespace: type.namespaced ? namespace : '', name: info.name } };
   const spansNamespaces = type.namespaced && namespace === '';
   if (request.method === 'HEAD' || (spansNamespaces && !['list', 'watch'].includes(verb))) throw methodNotAllowed();

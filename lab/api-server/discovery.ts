@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import { apiVersionOf, RESOURCES, REVIEWS, type ResourceType } from '../../src/kube/resources.ts';
+import { shortNamesOf, subresourcesOf } from './served-kinds.ts';
 
 const SERVED: readonly ResourceType[] = [...RESOURCES, ...REVIEWS];
 const GROUPS: readonly string[] = [...new Set(SERVED.map(({ group }) => group))].filter((group) => group !== '').sort();
@@ -57,7 +58,7 @@ function groupOf(group: string): JsonObject {
 function resourceList(group: string, version: string): JsonObject | null {
   const types = SERVED.filter((type) => type.group === group && type.version === version);
   if (types.length === 0) return null;
-  const resources = types.flatMap((type) => [describe(type), ...type.subresources.map((name) => describeSubresource(type, name))]);
+  const resources = types.flatMap((type) => [describe(type), ...subresourcesOf(type).map((name) => describeSubresource(type, name))]);
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
@@ -74,7 +75,7 @@ function describe(type: ResourceType): JsonObject {
     namespaced: type.namespaced,
     kind: type.kind,
     verbs: isReview(type) ? ['create'] : stored,
-    ...(type.shortNames.length > 0 ? { shortNames: type.shortNames } : {}),
+    ...(shortNamesOf(type).length > 0 ? { shortNames: shortNamesOf(type) } : {}),
     ...(SHOWN_BY_GET_ALL.includes(type.plural) ? { categories: ['all'] } : {}),
   };
 }

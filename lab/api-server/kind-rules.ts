@@ -1,6 +1,6 @@
 import { label, type NameRule, subdomain } from '../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { qualifiedResource, type ResourceType } from '../../src/kube/resources.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
 import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
 import { configMaps } from './kinds/config-map.ts';
 import { events } from './kinds/event.ts';
@@ -9,6 +9,7 @@ import { nodes } from './kinds/node.ts';
 import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
 import { secrets } from './kinds/secret.ts';
 import { memberOf, textOf, withMetadata } from './members.ts';
+import { qualifiedResource } from './served-kinds.ts';
 
 /** Every Namespace has its own name as a label. */
 const namespaces: KindRules = {

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../src/base/json.ts';
 import type { NameRule } from '../../src/kube/name-rules.ts';
-import { qualifiedResource, type ResourceType } from '../../src/kube/resources.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
+import { qualifiedResource } from './served-kinds.ts';
 
 /** A response other than the requested object: thrown where the reason is found, sent as a Status object. */
 export class StatusError extends Error {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { jsonEqual } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { qualifiedResource, type ResourceType } from '../../src/kube/resources.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
+import { qualifiedResource } from './served-kinds.ts';
 
 /**
  * A change of one object. `previous` is the state before; for a deleted object, `object` is its last state

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { qualifiedResource, type ResourceType } from '../../src/kube/resources.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
 import { itemsOf, memberOf, textOf } from './members.ts';
+import { qualifiedResource } from './served-kinds.ts';
 
 /** A column of `kubectl get`; `wide` columns only with `-o wide`. */
 interface Column {

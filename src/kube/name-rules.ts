@@ -21,7 +21,6 @@ const LABEL_TEXT = describePattern(
   '123-abc',
 );
 const plainLabel: NameRule = ruleOf(LABEL, 63, LABEL_TEXT);
-const CONFIG_KEY = '[-._a-zA-Z0-9]+';
 
 /** DNS-1123 subdomain: most object names. */
 export const subdomain: NameRule = ruleOf(
@@ -55,14 +54,7 @@ export const labelValue: NameRule = ruleOf(
   'bytes',
 );
 
-/** Any text that is valid in a path: RBAC objects. */
-export const pathSegment: NameRule = (text) => {
-  if (text === '.' || text === '..') return [`may not be '${text}'`];
-  return ['/', '%'].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);
-};
-
-/** No rule: certificate signing requests. */
-export const anyName: NameRule = () => [];
+const keyName: NameRule = ruleOf(KEY, 63, KEY_TEXT, 'bytes');
 
 /** `example.com/name` or `name`: keys of labels, annotations and taints. */
 export const labelKey: NameRule = (text) => {
@@ -80,29 +72,7 @@ export const labelKey: NameRule = (text) => {
   ];
 };
 
-/** A key of a ConfigMap or Secret. */
-export const configKey: NameRule = (text) => {
-  const wrong = plainConfigKey(text);
-  if (text === '.' || text === '..') return [...wrong, `must not be '${text}'`];
-  return text.startsWith('..') ? [...wrong, "must not start with '..'"] : wrong;
-};
-
-function keyName(text: string): readonly string[] {
-  return ruleOf(KEY, 63, KEY_TEXT, 'bytes')(text);
-}
-
-function plainConfigKey(text: string): readonly string[] {
-  const reported = describePattern(
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
-    CONFIG_KEY,
-    'key.name',
-    'KEY_NAME',
-    'key-name',
-  );
-  return ruleOf(CONFIG_KEY, 253, reported)(text);
-}
-
-function ruleOf(pattern: string, maxLength: number, reported: string, unit: 'characters' | 'bytes' = 'characters'): NameRule {
+export function ruleOf(pattern: string, maxLength: number, reported: string, unit: 'characters' | 'bytes' = 'characters'): NameRule {
   const matcher = new RegExp(`^(?:${pattern})$`);
   return (text) => [
     ...(text.length > maxLength ? [`must be no more than ${maxLength} ${unit}`] : []),
@@ -110,6 +80,6 @@ function ruleOf(pattern: string, maxLength: number, reported: string, unit: 'cha
   ];
 }
 
-function describePattern(what: string, pattern: string, ...examples: readonly string[]): string {
+export function describePattern(what: string, pattern: string, ...examples: readonly string[]): string {
   return `${what} (e.g. ${examples.map((example) => `'${example}', `).join(' or ')}regex used for validation is '${pattern}')`;
 }

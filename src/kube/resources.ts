@@ -1,4 +1,4 @@
-/** A kind as the API server serves it: the data for its paths and for discovery. */
+/** A kind as the API server serves it: the data for its paths. */
 export interface ResourceType {
   /** Empty for the core group. */
   readonly group: string;
@@ -7,35 +7,31 @@ export interface ResourceType {
   /** Name in paths, e.g. `configmaps`. */
   readonly plural: string;
   readonly namespaced: boolean;
-  readonly shortNames: readonly string[];
-  readonly subresources: readonly string[];
 }
 
-type Extras = Partial<Pick<ResourceType, 'shortNames' | 'subresources'>>;
-
-const inNamespace = (apiVersion: string, kind: string, plural: string, extras: Extras = {}) =>
-  resourceType(apiVersion, kind, plural, true, extras);
-const clusterWide = (apiVersion: string, kind: string, plural: string, extras: Extras = {}) =>
-  resourceType(apiVersion, kind, plural, false, extras);
+const inNamespace = (apiVersion: string, kind: string, plural: string): ResourceType => ({
+  ...parseApiVersion(apiVersion),
+  kind,
+  plural,
+  namespaced: true,
+});
+const clusterWide = (...names: Parameters<typeof inNamespace>): ResourceType => ({ ...inNamespace(...names), namespaced: false });
 
 /** The kinds that the program uses. */
 export const RESOURCES: readonly ResourceType[] = [
-  inNamespace('v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
-  inNamespace('v1', 'Endpoints', 'endpoints', { shortNames: ['ep'] }),
-  inNamespace('v1', 'Event', 'events', { shortNames: ['ev'] }),
-  clusterWide('v1', 'Namespace', 'namespaces', { shortNames: ['ns'], subresources: ['finalize', 'status'] }),
-  clusterWide('v1', 'Node', 'nodes', { shortNames: ['no'], subresources: ['status'] }),
-  inNamespace('v1', 'Pod', 'pods', { shortNames: ['po'], subresources: ['status'] }),
+  inNamespace('v1', 'ConfigMap', 'configmaps'),
+  inNamespace('v1', 'Endpoints', 'endpoints'),
+  inNamespace('v1', 'Event', 'events'),
+  clusterWide('v1', 'Namespace', 'namespaces'),
+  clusterWide('v1', 'Node', 'nodes'),
+  inNamespace('v1', 'Pod', 'pods'),
   inNamespace('v1', 'Secret', 'secrets'),
-  inNamespace('v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'], subresources: ['token'] }),
-  inNamespace('v1', 'Service', 'services', { shortNames: ['svc'], subresources: ['status'] }),
-  inNamespace('apps/v1', 'DaemonSet', 'daemonsets', { shortNames: ['ds'], subresources: ['status'] }),
-  inNamespace('apps/v1', 'Deployment', 'deployments', { shortNames: ['deploy'], subresources: ['status'] }),
-  inNamespace('batch/v1', 'Job', 'jobs', { subresources: ['status'] }),
-  clusterWide('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests', {
-    shortNames: ['csr'],
-    subresources: ['approval', 'status'],
-  }),
+  inNamespace('v1', 'ServiceAccount', 'serviceaccounts'),
+  inNamespace('v1', 'Service', 'services'),
+  inNamespace('apps/v1', 'DaemonSet', 'daemonsets'),
+  inNamespace('apps/v1', 'Deployment', 'deployments'),
+  inNamespace('batch/v1', 'Job', 'jobs'),
+  clusterWide('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests'),
   inNamespace('coordination.k8s.io/v1', 'Lease', 'leases'),
   clusterWide('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings'),
   clusterWide('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles'),
@@ -65,11 +61,6 @@ export function apiVersionOf(type: Pick<ResourceType, 'group' | 'version'>): str
   return type.group === '' ? type.version : `${type.group}/${type.version}`;
 }
 
-/** `configmaps`, `leases.coordination.k8s.io`: the API server's name of a resource in messages. */
-export function qualifiedResource(type: Pick<ResourceType, 'group' | 'plural'>): string {
-  return type.group === '' ? type.plural : `${type.plural}.${type.group}`;
-}
-
 /** Without `name` the path of a collection, without `namespace` of all namespaces. */
 export function resourcePath(
   type: ResourceType,
@@ -85,15 +76,4 @@ export function resourcePath(
 export function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? { group: '', version: apiVersion } : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
-}
-
-function resourceType(apiVersion: string, kind: string, plural: string, namespaced: boolean, extras: Extras): ResourceType {
-  return {
-    ...parseApiVersion(apiVersion),
-    kind,
-    plural,
-    namespaced,
-    shortNames: extras.shortNames ?? [],
-    subresources: extras.subresources ?? [],
-  };
 }

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../src/base/json.ts';
-import { anyName } from '../../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { pemBlocks } from '../../../src/x509/pem-blocks.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
+import { anyName } from '../name-rules.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';
 import { timestamp } from '../timestamp.ts';
 import type { KindRules, WriteContext } from './kind.ts';

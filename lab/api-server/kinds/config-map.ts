@@ -1,7 +1,7 @@
 import { jsonEqual } from '../../../src/base/json.ts';
-import { configKey } from '../../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { entriesOf } from '../members.ts';
+import { configKey } from '../name-rules.ts';
 import { type Cause, forbiddenValue, nameCauses, tooLong } from '../status.ts';
 import type { KindRules } from './kind.ts';
 

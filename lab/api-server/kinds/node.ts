@@ -1,7 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../src/base/json.ts';
-import { configKey, label, labelKey, labelValue, subdomain } from '../../../src/kube/name-rules.ts';
+import { label, labelKey, labelValue, subdomain } from '../../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
+import { configKey } from '../name-rules.ts';
 import { type Cause, forbiddenValue, invalidValue, nameCauses, requiredValue, unsupportedValue } from '../status.ts';
 import type { KindRules, WriteContext } from './kind.ts';
 

@@ -1,7 +1,7 @@
 import { jsonEqual } from '../../../src/base/json.ts';
-import { pathSegment } from '../../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf } from '../members.ts';
+import { pathSegment } from '../name-rules.ts';
 import { type Cause, invalidValue, nameCauses, requiredValue, unsupportedValue } from '../status.ts';
 import type { KindRules } from './kind.ts';
 

@@ -218,8 +218,6 @@ async function discover(sender: Sender, server: string, apiVersion: string, kind
     kind,
     plural: String(resource.name),
     namespaced: resource.namespaced === true,
-    shortNames: [],
-    subresources: [],
   };
 }
 

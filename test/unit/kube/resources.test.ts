@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  apiVersionOf,
-  parseApiVersion,
-  qualifiedResource,
-  RESOURCES,
-  type ResourceType,
-  resourceOf,
-  resourcePath,
-} from '../../../src/kube/resources.ts';
+import { qualifiedResource } from '../../../lab/api-server/served-kinds.ts';
+import { apiVersionOf, parseApiVersion, RESOURCES, type ResourceType, resourceOf, resourcePath } from '../../../src/kube/resources.ts';
 
 const typeOf = (apiVersion: string, kind: string) => resourceOf(apiVersion, kind) as ResourceType;
 

@@ -1,0 +1,30 @@
+import type { ResourceType } from '../../src/kube/resources.ts';
+
+/** Short names and subresources for discovery, by kind. */
+const EXTRAS: Readonly<Record<string, { readonly shortNames?: readonly string[]; readonly subresources?: readonly string[] }>> = {
+  ConfigMap: { shortNames: ['cm'] },
+  Endpoints: { shortNames: ['ep'] },
+  Event: { shortNames: ['ev'] },
+  Namespace: { shortNames: ['ns'], subresources: ['finalize', 'status'] },
+  Node: { shortNames: ['no'], subresources: ['status'] },
+  Pod: { shortNames: ['po'], subresources: ['status'] },
+  ServiceAccount: { shortNames: ['sa'], subresources: ['token'] },
+  Service: { shortNames: ['svc'], subresources: ['status'] },
+  DaemonSet: { shortNames: ['ds'], subresources: ['status'] },
+  Deployment: { shortNames: ['deploy'], subresources: ['status'] },
+  Job: { subresources: ['status'] },
+  CertificateSigningRequest: { shortNames: ['csr'], subresources: ['approval', 'status'] },
+};
+
+export function shortNamesOf({ kind }: ResourceType): readonly string[] {
+  return EXTRAS[kind]?.shortNames ?? [];
+}
+
+export function subresourcesOf({ kind }: ResourceType): readonly string[] {
+  return EXTRAS[kind]?.subresources ?? [];
+}
+
+/** `configmaps`, `leases.coordination.k8s.io`: the API server's name of a resource in messages. */
+export function qualifiedResource(type: Pick<ResourceType, 'group' | 'plural'>): string {
+  return type.group === '' ? type.plural : `${type.plural}.${type.group}`;
+}
