@@ -41,10 +41,10 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
-  { exact, allow }: ApplyOptions = {},
+  { exact, allow }: Pick<PhaseRun<Input>, 'exact' | 'allow'> = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
-  const guard: CommitGuard = { open: null, lasts: null };
+  const guard: PhaseRun<Input>['guard'] = { open: null, lasts: null };
   for (let at = 0; at < phases.length; ) {
     const group = groupAt(phases, at);
     at += group.length;
@@ -67,31 +67,14 @@ export async function applyPhases<Input>(
   return applied;
 }
 
-type Group<Input> = readonly [Phase<Input>, ...Phase<Input>[]];
-
 /** The phase at an index, and the following ones that are applied together with it. */
-function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Input> {
+function groupAt<Input>(phases: readonly Phase<Input>[], at: number): readonly Phase<Input>[] {
   const end = phases.findIndex(({ writesFilesOnly }, i) => i >= at && !writesFilesOnly);
-  const [first, ...others] = phases.slice(at, Math.max(end < 0 ? phases.length : end, at + 1));
-  return [first as Phase<Input>, ...others];
+  return phases.slice(at, Math.max(end < 0 ? phases.length : end, at + 1));
 }
 
 /** A plan that was made before the run, from which a host must not differ. */
 export type FixedPlan = 'saved' | 'approved';
-
-interface ApplyOptions {
-  /** Apply exactly this plan: a phase with another plan fails (PLAN_STALE). */
-  readonly exact?: FixedPlan | undefined;
-  /** The most disruptive impact that is applied; a phase with a higher one fails (IMPACT_NOT_ALLOWED). */
-  readonly allow?: Impact | undefined;
-}
-
-/** The change that waits for its confirmation while phases are applied. */
-interface CommitGuard {
-  open: OpenCommit | null;
-  /** Of the latest phase that verified a state: a later state replaces an earlier one. */
-  lasts: Lasts | null;
-}
 
 interface PhaseRun<Input> {
   readonly context: PhaseContext;
@@ -99,15 +82,22 @@ interface PhaseRun<Input> {
   readonly planned: readonly NamedPhasePlan[];
   /** Changes made by earlier phases. */
   readonly applied: readonly NamedPhasePlan[];
-  readonly guard: CommitGuard;
-  readonly exact: FixedPlan | undefined;
-  readonly allow: Impact | undefined;
+  readonly guard: {
+    /** The change that waits for its confirmation while phases are applied. */
+    open: OpenCommit | null;
+    /** Of the latest phase that verified a state: a later state replaces an earlier one. */
+    lasts: Lasts | null;
+  };
+  /** Apply exactly this plan: a phase with another plan fails (PLAN_STALE). */
+  readonly exact?: FixedPlan | undefined;
+  /** The most disruptive impact that is applied; a phase with a higher one fails (IMPACT_NOT_ALLOWED). */
+  readonly allow?: Impact | undefined;
 }
 
-async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Promise<readonly NamedPhasePlan[]> {
-  const [first, ...others] = group;
+async function applyGroup<Input>(group: readonly Phase<Input>[], run: PhaseRun<Input>): Promise<readonly NamedPhasePlan[]> {
+  const first = group[0] as Phase<Input>;
   const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
-  if (others.length === 0) {
+  if (group.length === 1) {
     const { observed, context, notReady } = await observeBefore(first, { ...run, context: await contextOf(first), group: [first.name] });
     await applyPhase(first, observed, context, run.guard);
     if (notReady !== null) throw notReady.error;
@@ -125,8 +115,8 @@ async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Pro
   const owners = plans.flatMap(({ phase, plan }) => plan.changes.map(() => phase));
   const changes = plans.flatMap(({ plan }) => plan.changes as readonly HostChange[]);
   const { host, reporter, signal } = run.context;
-  const options = { reporter, phase: first.name, phaseOf: (index: number) => owners[index] ?? first.name };
-  if (changes.length > 0) await applyHostChanges(host, changes, { ...options, signal });
+  const phaseOf = (index: number): string => owners[index] ?? first.name;
+  if (changes.length > 0) await applyHostChanges(host, changes, { reporter, phase: first.name, phaseOf, signal });
   return plans;
 }
 
@@ -136,18 +126,14 @@ function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
   return plans.some(({ plan }) => plan.changes.some((made) => made.kind === 'make-directory' && made.path === change.path));
 }
 
-interface Inspected {
-  readonly observed: ObservedPhase;
-  /** The abort signal, except for cleanup phases after a failure. */
-  readonly context: PhaseContext;
-  readonly notReady: { readonly error: unknown } | null;
-}
-
-/** Inspects a phase just before it is applied, and compares its new plan with the shown one. */
+/**
+ * Inspects a phase just before it is applied, and compares its new plan with the shown one.
+ * @returns a context with the abort signal, except for cleanup phases after a failure
+ */
 async function observeBefore<Input>(
   phase: Phase<Input>,
   { context, input, planned, applied, exact, allow, group }: PhaseRun<Input> & { readonly group: readonly string[] },
-): Promise<Inspected> {
+): Promise<{ readonly observed: ObservedPhase; readonly context: PhaseContext; readonly notReady: { readonly error: unknown } | null }> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -158,7 +144,8 @@ async function observeBefore<Input>(
   // Cleanup ignores the abort signal, which may be what triggered it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
-  const observed = await observeCached(phase, own, { input, group });
+  context.run?.cacheFacts(phase.name, group);
+  const observed = await phase.inspect(own, input).finally(() => context.run?.bypassFactCache());
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   const made = applied.flatMap(({ plan }) => plan.changes);
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
@@ -205,19 +192,6 @@ const STALE_HINTS: Readonly<Record<FixedPlan, string>> = {
   approved: 'Check the difference, then rerun kubeletadm apply, which shows the new plan',
 };
 
-async function observeCached<Input>(
-  phase: Phase<Input>,
-  context: PhaseContext,
-  { input, group }: { readonly input: Input; readonly group: readonly string[] },
-): Promise<ObservedPhase> {
-  context.run?.cacheFacts(phase.name, group);
-  try {
-    return await phase.inspect(context, input);
-  } finally {
-    context.run?.bypassFactCache();
-  }
-}
-
 /** Runs the remaining cleanup phases. Their errors are warnings: the first failure is the one to fix. */
 async function runCleanup<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
   for (const phase of phases.filter(({ runsAfterFailure }) => runsAfterFailure)) {
@@ -232,7 +206,12 @@ async function runCleanup<Input>(phases: readonly Phase<Input>[], { signal: _, .
   }
 }
 
-async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {
+async function applyPhase<Input>(
+  phase: Phase<Input>,
+  observed: ObservedPhase,
+  context: PhaseContext,
+  guard: PhaseRun<Input>['guard'],
+): Promise<void> {
   const { plan } = observed;
   reportPlan(plan, phase.name, context);
   const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
@@ -318,35 +297,20 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const undo = observed.undo(applied);
   if (undo === null || undo.length === 0 || !isAppError(error)) throw error;
   const { host, reporter } = context;
-  reporter.report({
-    level: 'warning',
-    code: 'ROLLBACK_STARTED',
-    host: host.name,
-    phase,
-    message:
-      observed.verifiedState !== null ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
-  });
+  const message = `rolling back to the ${observed.verifiedState !== null ? 'last working' : 'previous'} configuration`;
+  reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase, message });
   let others: string | undefined;
   try {
     await performChanges(host, undo, { reporter, phase });
     others = await observed.verifyUndone();
   } catch (cause) {
     const why = cause instanceof AppError ? cause.message : String(cause);
-    const problem = {
-      host: host.name,
-      code: 'ROLLBACK_FAILED',
-      message: `${phase}: the rollback to the previous configuration failed: ${why}`,
-    };
+    const failed = `${phase}: the rollback to the previous configuration failed: ${why}`;
+    const problem = { host: host.name, code: 'ROLLBACK_FAILED', message: failed };
     throw new AppError([...error.problems, problem], { cause: error, detail: error.detail });
   }
-  const back = {
-    host: host.name,
-    code: 'ROLLED_BACK',
-    message: `${phase}: the previous files were restored${observed.verifiedState === null ? '' : ` and ${observed.verifiedState}`}${others === undefined ? '' : `. ${others}`}`,
-  };
-  throw new AppError([...error.problems, back], {
-    exitCode: 5,
-    cause: error,
-    detail: error.detail,
-  });
+  const state = observed.verifiedState === null ? '' : ` and ${observed.verifiedState}`;
+  const restored = `${phase}: the previous files were restored${state}${others === undefined ? '' : `. ${others}`}`;
+  const problem = { host: host.name, code: 'ROLLED_BACK', message: restored };
+  throw new AppError([...error.problems, problem], { exitCode: 5, cause: error, detail: error.detail });
 }

@@ -2,12 +2,13 @@ import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { observe } from './access/observe.ts';
+import { isOperationFailure } from './apply.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
-import type { Operation } from './operation/operation.ts';
+import type { Operation, RevertRequest } from './operation/operation.ts';
 import type { Lasts, ObservedPhase, PhaseContext, VerifyCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
-import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
+import { isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
 
 /**
  * A change that ends with `confirm` or `rollBack`; if neither reaches the host, its timer or its next boot
@@ -23,13 +24,6 @@ export interface OpenCommit {
   rollBack(error: unknown): Promise<unknown>;
 }
 
-/** The parts of an observed phase that the commit needs. */
-interface GuardedPhase {
-  readonly name: string;
-  readonly observed: ObservedPhase;
-  readonly changes: readonly HostChange[];
-}
-
 const RETRY_MS = 1_000;
 /** Reserved for the new connection, before the host's timeout. */
 const CONFIRM_MARGIN_MS = 15_000;
@@ -41,46 +35,47 @@ const REVERT_TIMEOUT_MS = 300_000;
  * Arms a revert for the next operations if required: the phase requests it, a working state exists for the
  * rollback (or an unconfirmed change that this one joins), and the changes affect only files and units.
  */
-export async function openCommit(phase: GuardedPhase, context: PhaseContext): Promise<OpenCommit | null> {
-  const { commit } = phase.observed;
+export async function openCommit(
+  phase: { readonly name: string; readonly observed: ObservedPhase; readonly changes: readonly HostChange[] },
+  context: PhaseContext,
+): Promise<OpenCommit | null> {
+  const { name, observed } = phase;
+  const { commit } = observed;
   const { run } = context;
   if (run === undefined || run.writing === null || run.writing.confirm === null || commit === null) return null;
   const changes = phase.changes.filter(({ kind }) => kind !== 'confirm-commit');
   const joins = changes.length < phase.changes.length;
   const checkpoint = checkpointOf(changes);
-  const hasRollback = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
+  const hasRollback = changes.length > 0 && (observed.undo(changes)?.length ?? 0) > 0;
   if (checkpoint === null || !(joins || hasRollback)) return null;
   const verify = await commit.prepare(changes);
   const { owner, confirm } = run.writing;
-  const { reporter, host } = context;
-  run.arm({
-    id: owner.id,
-    owner: owner.name,
-    timeoutSeconds: Math.ceil(confirm.timeoutMs / 1000),
-    paths: [...new Set([...checkpoint.paths, ...commit.paths])],
-    units: checkpoint.units,
-    reload: checkpoint.reload,
-  });
   const timeoutSeconds = Math.ceil(confirm.timeoutMs / 1000);
+  const paths = [...new Set([...checkpoint.paths, ...commit.paths])];
+  run.arm({ ...checkpoint, id: owner.id, owner: owner.name, timeoutSeconds, paths });
   const message = `the host rolls back automatically unless the change is confirmed within ${timeoutSeconds} s`;
-  const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
-  reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
-  return guard(phase, context, { run, owner, confirm, verify });
+  const about = { host: context.host.name, phase: name, data: { timeoutSeconds } };
+  context.reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
+  return guard({ name, observed, run, id: owner.id, confirm, verify }, context);
 }
 
-interface Guard {
+/** A phase with an armed revert. */
+interface GuardedPhase {
+  readonly name: string;
+  readonly observed: ObservedPhase;
   readonly run: RunHost;
-  readonly owner: WriterOptions['owner'];
-  readonly confirm: ConfirmOptions;
+  readonly id: string;
+  readonly confirm: NonNullable<WriterOptions['confirm']>;
   readonly verify: VerifyCommit;
 }
 
-function guard(phase: GuardedPhase, context: PhaseContext, { run, owner: { id }, confirm, verify }: Guard): OpenCommit {
+function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
+  const { name, run, id, confirm, verify } = phase;
   const { clock, host, reporter, signal } = context;
   // The host starts its timer later than this.
   const end = clock.now().getTime() + confirm.timeoutMs;
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
-  const about = { host: host.name, phase: phase.name };
+  const about = { host: host.name, phase: name };
   let applied = false;
   let isAsked = false;
   run.reconnectUntil(deadline);
@@ -93,7 +88,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner: { id },
   };
 
   return {
-    phase: phase.name,
+    phase: name,
     wasApplied: () => {
       applied = true;
     },
@@ -124,7 +119,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner: { id },
       if (isLocked) return error;
       reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message: REPORTS_ROLLBACK });
       try {
-        return await revert(error, phase, context, { run, id, applied, until: end + GRACE_MS });
+        return await revert(error, phase, context, { applied, until: end + GRACE_MS });
       } catch (cause) {
         const secondsLeft = Math.round((end - clock.now().getTime()) / 1000);
         const isLost = isConnectionLost(cause);
@@ -141,20 +136,22 @@ async function revert(
   error: unknown,
   phase: GuardedPhase,
   { clock, host }: PhaseContext,
-  { run, id, applied, until }: { readonly run: RunHost; readonly id: string; readonly applied: boolean; readonly until: number },
+  { applied, until }: { readonly applied: boolean; readonly until: number },
 ): Promise<unknown> {
+  const { name, observed, run, id } = phase;
   const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program was aborted';
   const operations: readonly Operation[] = [{ kind: 'revert-commit', id, why: printable(why, 400) }, ...run.releasing()];
-  const gone = await persist(
-    clock,
-    () => run.withConnection((existing) => existing.perform(operations, { timeoutMs: REVERT_TIMEOUT_MS })),
-    until,
-  );
+  const revertOnce = () => run.withConnection((existing) => existing.perform(operations, { timeoutMs: REVERT_TIMEOUT_MS }));
+  const gone = await persist(clock, revertOnce, until);
   if (gone === null) run.wasReleased();
-  else if (gone.record?.id !== id) return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
+  else if (gone.record?.id !== id) return applied ? gone : withProblems(error, commitNotArmed(host.name, name), 1);
   else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
-  const isHealthy = phase.observed.verifiedState !== null && (await isHealthyAgain(phase, run, clock));
-  return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
+  const isHealthy = observed.verifiedState !== null && (await isHealthyAgain(phase, clock));
+  const back = gone !== null ? 'the host rolled back automatically' : 'the previous files were restored';
+  const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
+  // A partly applied change is an ordinary failure; a completely applied change that was rolled back has exit code 5.
+  const isPartOnly = !applied && isOperationFailure(error);
+  return withProblems(error, new AppError({ host: host.name, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
 }
 
 /** Null when the change waits for its confirmation, was confirmed by hand, or the host is unreachable. */
@@ -184,7 +181,7 @@ async function persist(clock: Clock, work: () => Promise<void>, until: number, s
 }
 
 /** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
-async function isHealthyAgain({ observed }: GuardedPhase, run: RunHost, clock: Clock): Promise<boolean> {
+async function isHealthyAgain({ observed, run }: GuardedPhase, clock: Clock): Promise<boolean> {
   run.reconnectUntil(clock.now().getTime() + GRACE_MS);
   try {
     await observed.verifyUndone();
@@ -207,26 +204,6 @@ function isReverted(record: CommitRecord | null, id: string): record is CommitRe
   return record !== null && record.state === 'reverted' && record.id === id;
 }
 
-const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
-
-interface RolledBack {
-  readonly host: string;
-  /** All operations of the change were done. */
-  readonly applied: boolean;
-  /** The host had already rolled back the change. */
-  readonly byItself: boolean;
-  /** The kubelet was healthy with the previous files. */
-  readonly isHealthy: boolean;
-}
-
-/** A partly applied change is an ordinary failure; a completely applied change that was rolled back has exit code 5. */
-function rolledBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
-  const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
-  const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
-  const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
-  return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
-}
-
 function rollbackFailed({ host, phase }: { readonly host: string; readonly phase: string }, cause: unknown): AppError {
   const why = cause instanceof AppError ? cause.message : String(cause);
   const message = `${phase}: rolling back to the previous files failed: ${why}`;
@@ -236,22 +213,11 @@ function rollbackFailed({ host, phase }: { readonly host: string; readonly phase
 /** Appends problems to an error. Other errors are returned unchanged. */
 function withProblems(error: unknown, more: AppError, exitCode: 1 | 5): unknown {
   if (!isAppError(error)) return error;
-  return new AppError([...error.problems, ...more.problems], {
-    exitCode,
-    cause: error,
-    detail: error.detail,
-  });
-}
-
-/** The state to save so that changes can be rolled back. */
-export interface Checkpoint {
-  readonly paths: readonly string[];
-  readonly units: readonly string[];
-  readonly reload: boolean;
+  return new AppError([...error.problems, ...more.problems], { exitCode, cause: error, detail: error.detail });
 }
 
 /** The state to save before changes. Null: their rollback needs more than files and units. */
-export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null {
+export function checkpointOf(changes: readonly HostChange[]): Pick<RevertRequest, 'paths' | 'units' | 'reload'> | null {
   const paths: string[] = [];
   const units: string[] = [];
   let reload = false;

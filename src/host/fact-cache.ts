@@ -1,49 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import { type FactQueries, type FactQuery, type FactQueryResult, type FactQueryResults, queryKey } from './facts/query.ts';
 
-/**
- * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During
- * apply, each phase queries only its own facts again, directly before its changes. Lasting facts are never dropped.
- */
-export interface FactCacheControl {
-  /**
-   * Starts the inspection of a phase. After `bypassFactCache`, facts older than two seconds are dropped.
-   * @param phase its queries are recorded, and sent together in one round trip the next time
-   * @param group phases inspected one after the other, including `phase`: the recorded queries of all of them
-   * are sent together
-   */
-  cacheFacts(phase: string, group?: readonly string[]): void;
-  /**
-   * From now on each query goes to the host and drops all earlier facts, because a wait needs current values. Ends
-   * with the next `cacheFacts`, which keeps the facts of the last query.
-   */
-  bypassFactCache(): void;
-}
-
-interface FactCache extends FactCacheControl {
-  /**
-   * Returns cached facts, and queries those that are missing.
-   * @param options.areKeys the names of the queries are their keys
-   * @param options.send queries the host
-   */
-  query<Q extends FactQueries>(queries: Q, options: CachedQuery): Promise<FactQueryResults<Q>>;
-  /** Drops all facts, before an operation: each phase queries its own facts again anyway. */
-  drop(): void;
-}
-
-interface CachedQuery {
-  readonly areKeys: boolean;
-  readonly send: (missing: FactQueries) => Promise<ReadFacts>;
-}
-
 /** Facts older than this are queried again when a phase is inspected just before it is applied. */
 const FRESH_MS = 2_000;
 
 /**
- * Caches the facts of a run.
+ * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During apply, each
+ * phase queries only its own facts again, directly before its changes. Lasting facts are never dropped.
  * @param expected by key; sent together with the first query of the run, so that a plan needs one round trip
  */
-export function factCache(clock: Clock, expected: FactQueries): FactCache {
+export function factCache(clock: Clock, expected: FactQueries) {
   let lasting = NO_FACTS;
   let isEmpty = true;
   let answers: readonly ReadFacts[] = NONE;
@@ -70,7 +36,7 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
     answers = lasting === NO_FACTS ? NONE : [lasting];
     isEmpty = true;
   };
-  const ask = async (batch: FactQueries, send: CachedQuery['send']): Promise<ReadFacts> => {
+  const ask = async (batch: FactQueries, send: (missing: FactQueries) => Promise<ReadFacts>): Promise<ReadFacts> => {
     const given = await send(batch);
     const kept = Object.keys(batch).filter((key) => 'lasting' in (batch[key] as FactQuery));
     if (kept.length > 0)
@@ -78,18 +44,22 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
     return given;
   };
   return {
-    cacheFacts: (phase, group = [phase]) => {
+    cacheFacts: (phase: string, group: readonly string[] = [phase]): void => {
       if (!holding && clock.now().getTime() - askedAt > FRESH_MS) drop();
       holding = true;
       const queries = recorded.get(phase) ?? new Set<FactQueries>();
       recorded.set(phase, queries);
       current = { queries, group };
     },
-    bypassFactCache: () => {
+    bypassFactCache: (): void => {
       holding = false;
       current = null;
     },
-    query: async <Q extends FactQueries>(queries: Q, { areKeys, send }: CachedQuery) => {
+    /** Returns cached facts, and those that are missing with `send`. `areKeys`: the names of the queries are their keys. */
+    query: async <Q extends FactQueries>(
+      queries: Q,
+      { areKeys, send }: { readonly areKeys: boolean; readonly send: (missing: FactQueries) => Promise<ReadFacts> },
+    ): Promise<FactQueryResults<Q>> => {
       if (!holding) drop();
       const named = areKeys ? null : Object.entries(queries).map(([name, question]) => [name, queryKey(question)] as const);
       const asked = named === null ? queries : Object.fromEntries(named.map(([name, key]) => [key, queries[name] as FactQuery]));

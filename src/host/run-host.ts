@@ -4,7 +4,7 @@ import type { Dial } from '../kube/dial.ts';
 import type { Host, PerformOptions } from './access/host.ts';
 import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder } from './commit/record.ts';
-import { type FactCacheControl, factCache } from './fact-cache.ts';
+import { factCache } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries } from './facts/query.ts';
 import type { LockOwner, LockRequest, Operation, RevertRequest } from './operation/operation.ts';
@@ -16,21 +16,25 @@ export interface WriterOptions {
   readonly breakLock: boolean;
   /** Whether the process that holds a lock exited without releasing it, as far as the local host can determine. */
   readonly isGone: (holder: LockHolder) => boolean;
-  /** Null: a kubelet change is final immediately. */
-  readonly confirm: ConfirmOptions | null;
+  /**
+   * Without a confirmation within `timeoutMs`, over a new connection (`reconnect`), the host rolls back a kubelet change.
+   * Null: it is final immediately.
+   */
+  readonly confirm: { readonly timeoutMs: number; readonly reconnect: () => Promise<Host> } | null;
   /** Operations that run when the lock was taken, before the first change, in the same program. */
   readonly opening?: () => readonly Operation[];
 }
 
-export interface ConfirmOptions {
-  /** Without a confirmation within this time the host rolls back the change. */
-  readonly timeoutMs: number;
-  /** Opens a new connection to the same host for the confirmation. */
-  readonly reconnect: () => Promise<Host>;
-}
-
 /** The host of one run, for which its facts are cached and its lock is held from the first operation on. */
-export interface RunHost extends Host, FactCacheControl {
+export interface RunHost extends Host {
+  /**
+   * Starts the inspection of a phase. After `bypassFactCache`, facts older than two seconds are dropped.
+   * @param phase its queries are recorded, and sent together in one round trip the next time
+   * @param group phases that are inspected together, including `phase`: their recorded queries are sent together
+   */
+  cacheFacts(phase: string, group?: readonly string[]): void;
+  /** A wait needs current values: until the next `cacheFacts` each query goes to the host and drops earlier facts. */
+  bypassFactCache(): void;
   /** Null: no lock, and changes are final immediately (files staged into a directory). */
   readonly writing: WriterOptions | null;
   /**
@@ -55,17 +59,16 @@ const LOCK_MARGIN_SECONDS = 60;
 const LOCK_SECONDS = 900;
 const RETRY_MS = 1_000;
 
-interface RunHostOptions {
-  readonly clock: Clock;
-  readonly writing?: WriterOptions | undefined;
-  /** Queries by key that the run always needs: sent with its first query, so that a plan needs one round trip. */
-  readonly expected?: FactQueries;
-  /** Parses texts of the hosts of the run. Absent: each text is parsed. */
-  readonly parseText?: ParseText | undefined;
-}
-
-/** A host for one run: queries are answered from the cached facts, and only one run changes the host. */
-export function runHost(first: Host, { clock, writing, parseText, expected = {} }: RunHostOptions): RunHost {
+/**
+ * A host for one run: queries are answered from the cached facts, and only one run changes the host.
+ * @param expected queries by key that the run always needs
+ */
+export function runHost(
+  first: Host,
+  context: { readonly clock: Clock; readonly writing?: WriterOptions | undefined; readonly parseText?: ParseText | undefined },
+  expected: FactQueries = {},
+): RunHost {
+  const { clock, writing, parseText } = context;
   const facts = factCache(clock, expected);
   const link = reconnecting(first, clock, writing?.confirm ?? null);
   const writer = writing === undefined ? null : lockedWriter(link, writing);
@@ -102,7 +105,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
 }
 
 /** The connection to a host, which is replaced after it was lost if changes must be confirmed. */
-function reconnecting(first: Host, clock: Clock, confirm: ConfirmOptions | null) {
+function reconnecting(first: Host, clock: Clock, confirm: WriterOptions['confirm']) {
   let current = first;
   let lost = false;
   let untilMs: number | null = null;

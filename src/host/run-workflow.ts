@@ -67,8 +67,7 @@ export async function planWorkflow<Options, Input>(
   run: WorkflowRun,
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const { clock, writing, parseText } = context;
-  const host = runHost(context.host, { clock, writing, parseText, expected: workflow.queries?.(options) ?? {} });
+  const host = runHost(context.host, context, workflow.queries?.(options));
   const held = { ...context, host, run: host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
@@ -94,9 +93,7 @@ export async function planWorkflow<Options, Input>(
     refusals: forbidden === null ? refusals : [...refusals, forbidden],
     apply: async (applyContext) => {
       try {
-        return named(
-          await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, { exact: run.exact, allow: run.allow }),
-        );
+        return named(await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, run));
       } finally {
         await host.end();
       }

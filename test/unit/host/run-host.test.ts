@@ -13,7 +13,7 @@ import { recordingReporter } from '../../support/recording-reporter.ts';
 function world(expected: readonly string[] = []) {
   const host = fakeHost({ files: { '/a': 'a', '/b': 'b', '/c': 'c' } });
   const clock = fakeClock();
-  const cached = runHost(host, { clock, expected: fileFacts(expected).queries });
+  const cached = runHost(host, { clock }, fileFacts(expected).queries);
   const read = async (...paths: string[]) => [...(await observe(cached, fileFacts(paths))).values()].map((file) => file?.content ?? null);
   return { host, clock, cached, read };
 }
