@@ -45,20 +45,15 @@ export function runHook({ hook, command, environment, timeoutSeconds, secrets }:
   return { kind: 'run', argv, what: `the hook ${hook}`, secrets };
 }
 
-/** How a hook ended. */
-interface HookFailure {
-  /** Null: unknown. */
-  readonly exitCode: number | null;
-  readonly timedOut: boolean;
-  /** Output lines of the command, without empty lines. */
-  readonly output: readonly string[];
-}
-
 /** Exit codes of timeout(1) at the time limit: after SIGTERM, and after SIGKILL. */
 const TIMEOUT_CODES: readonly number[] = [124, 137, 143];
 
-/** Reads the standard error of a failed hook. */
-export function readHookFailure(stderr: string): HookFailure {
+/** Reads the standard error of a failed hook. An exit code of null: unknown. `output`: lines without empty ones. */
+export function readHookFailure(stderr: string): {
+  readonly exitCode: number | null;
+  readonly timedOut: boolean;
+  readonly output: readonly string[];
+} {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
   const end = lines.findLast((line) => line.startsWith(ENDED));
   const exitCode = end === undefined ? null : Number(end.slice(ENDED.length));

@@ -16,34 +16,33 @@ import { brokenOff, cannotRead, operationFailed } from './program-failures.ts';
 import {
   endOfMark,
   type Frame,
-  type PieceOperation,
   type ProgramOperation,
+  type ProgramOptions,
   renderOperations,
   renderQueries,
   shellLoader,
   splitFrames,
-  type UploadOperation,
-  type UploadPiece,
 } from './remote-program.ts';
 import { requestLog } from './request-log.ts';
 import { DENIED_EXIT } from './shell-program.ts';
-import type { Transport } from './transport.ts';
-
-interface HostOptions {
-  /** A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system. */
-  readonly rootDir?: string | undefined;
-  /** Unique per program and unpredictable for the host: at least 16 hex digits. */
-  readonly nonce: () => string;
-  /** Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations. */
-  readonly commandTimeoutMs?: number | undefined;
-  /** Logs queries and operations with `-v 2`. */
-  readonly reporter?: Reporter | undefined;
-}
+import type { RunOptions, Transport } from './transport.ts';
 
 /** Each request becomes one shell program, sent on stdin: one round trip, and no secrets in an argv. */
-export function hostOverTransport(transport: Transport, options: HostOptions): Host {
+export function hostOverTransport(
+  transport: Transport,
+  options: {
+    /** A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system. */
+    readonly rootDir?: string | undefined;
+    /** Unique per program and unpredictable for the host: at least 16 hex digits. */
+    readonly nonce: () => string;
+    /** Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations. */
+    readonly commandTimeoutMs?: number | undefined;
+    /** Logs queries and operations with `-v 2`. */
+    readonly reporter?: Reporter | undefined;
+  },
+): Host {
   const rootDir = options.rootDir ?? null;
-  const { commandTimeoutMs } = options;
+  const { commandTimeoutMs, nonce } = options;
   const log = requestLog(transport.name, options.reporter);
   return {
     name: transport.name,
@@ -53,7 +52,8 @@ export function hostOverTransport(transport: Transport, options: HostOptions): H
       const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(queries[name] as FactQuery)));
       const answers = await answersTo(
         asked.map((name) => queries[name] as FactQuery),
-        { transport, rootDir, nonce: options.nonce, timeoutMs: commandTimeoutMs, ...queryOptions },
+        transport,
+        { rootDir, nonce: nonce(), timeoutMs: commandTimeoutMs, ...queryOptions },
       );
       const byName = new Map(asked.map((name, i) => [name, answers[i] as FactQueryResult<FactQuery>]));
       const answerOf = (name: string): FactQueryResult<FactQuery> | null =>
@@ -63,35 +63,19 @@ export function hostOverTransport(transport: Transport, options: HostOptions): H
     perform: async (operations, given = {}) => {
       log.operations(operations);
       const performOptions = { ...given, timeoutMs: Math.max(given.timeoutMs ?? CHANGE_TIMEOUT_MS, commandTimeoutMs ?? 0) };
-      const { onDone } = performOptions;
+      const { onDone } = given;
       let done = 0;
       const check = checkBetweenParts(operations);
       for (const part of partsOf(operations)) {
         const [first] = part;
-        const temporaryId = options.nonce();
-        if (first?.kind === 'put-file')
-          for (const piece of piecesOf(first))
-            await perform(
-              transport,
-              [piece],
-              { nonce: options.nonce(), rootDir, temporaryId },
-              { ...performOptions, onDone: () => undefined },
-            );
+        const temporaryId = nonce();
+        const performSteps = (steps: readonly ProgramOperation[], onStepDone?: PerformOptions['onDone']): Promise<string> =>
+          perform(transport, steps, { nonce: nonce(), rootDir, temporaryId }, { ...performOptions, onDone: onStepDone });
+        if (first?.kind === 'put-file') for (const piece of piecesOf(first)) await performSteps([piece]);
+        if (first?.kind === 'upload-file') await upload(first, transport.name, (step) => performSteps([...renewals(operations), step]));
         const before = done > 0 ? check : [];
         const from = done - before.length;
-        const reported =
-          onDone === undefined
-            ? performOptions
-            : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
-        if (first?.kind === 'upload-file')
-          await upload(first, {
-            host: transport.name,
-            run: async (step) => {
-              const program = { nonce: options.nonce(), rootDir, temporaryId };
-              return perform(transport, [...renewals(operations), step], program, { ...performOptions, onDone: () => undefined });
-            },
-          });
-        await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, reported);
+        await performSteps([...before, ...part], onDone && ((index) => (index < before.length ? undefined : onDone(from + index))));
         done += part.length;
       }
     },
@@ -100,24 +84,15 @@ export function hostOverTransport(transport: Transport, options: HostOptions): H
   };
 }
 
-interface Asking {
-  readonly transport: Transport;
-  readonly rootDir: string | null;
-  readonly nonce: () => string;
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-}
-
 /** One answer for each query, in order. */
-async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise<readonly FactQueryResult<FactQuery>[]> {
-  const { transport, rootDir, signal, timeoutMs } = asking;
-  const nonce = asking.nonce();
-  const result = await transport.run(shellLoader(nonce), {
-    maxOutputBytes: MAX_ANSWER_BYTES,
-    signal,
-    timeoutMs,
-    stdin: `${renderQueries(queries, { nonce, rootDir })}\n`,
-  });
+async function answersTo(
+  queries: readonly FactQuery[],
+  transport: Transport,
+  { signal, timeoutMs, ...program }: ProgramOptions & Pick<RunOptions, 'signal' | 'timeoutMs'>,
+): Promise<readonly FactQueryResult<FactQuery>[]> {
+  const { nonce } = program;
+  const stdin = `${renderQueries(queries, program)}\n`;
+  const result = await transport.run(shellLoader(nonce), { maxOutputBytes: MAX_ANSWER_BYTES, signal, timeoutMs, stdin });
   const frames = splitFrames(result.stdout, nonce);
   const errors = splitFrames(result.stderr, nonce);
   return queries.map((question, index) => {
@@ -169,7 +144,8 @@ const UPLOAD_BYTES = 1_500_000;
 /** Sends the bytes that the host lacks. `run` performs one operation and returns its output. */
 async function upload(
   { path, content }: Extract<Operation, { kind: 'upload-file' }>,
-  { host, run }: { readonly host: string; readonly run: (step: UploadOperation | UploadPiece) => Promise<string> },
+  host: string,
+  run: (step: ProgramOperation) => Promise<string>,
 ): Promise<void> {
   const { sha256, size } = content;
   const existing = Number((await run({ kind: 'begin-upload', path, sha256, size })).trim());
@@ -186,7 +162,7 @@ async function upload(
   }
 }
 
-function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<PieceOperation> {
+function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<ProgramOperation> {
   let isFirst = true;
   for (const base64 of content.pieces()) {
     yield { kind: 'piece', path, isFirst, base64 };
@@ -197,11 +173,10 @@ function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>):
 async function perform(
   transport: Transport,
   operations: readonly ProgramOperation[],
-  program: { nonce: string; rootDir: string | null; temporaryId: string },
-  options: PerformOptions = {},
+  program: Parameters<typeof renderOperations>[1],
+  { signal, timeoutMs = CHANGE_TIMEOUT_MS, onDone }: PerformOptions,
 ): Promise<string> {
   if (operations.length === 0) return '';
-  const { signal, timeoutMs = CHANGE_TIMEOUT_MS, onDone } = options;
   const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
   const result = await transport.run(shellLoader(program.nonce), {
     stdin: renderOperations(operations, program),

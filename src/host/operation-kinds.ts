@@ -17,16 +17,16 @@ interface OperationKind<O> {
   readonly extraMs?: number | ((operation: O) => number);
 }
 
-/** Every kind needs a command or a text for its failure. */
-type CompleteKind<K extends Operation['kind']> =
-  OperationOf<K> extends CommandOperation
-    ? OperationKind<OperationOf<K>> & Required<Pick<OperationKind<OperationOf<K>>, 'command'>>
-    : OperationKind<OperationOf<K>> & Required<Pick<OperationKind<OperationOf<K>>, 'failed'>>;
-
 const systemctl = (...words: readonly string[]): RunCommand => ({ kind: 'run', argv: ['systemctl', ...words] });
 
-/** systemd waits 90 s for a unit to stop, and again to start; a node has up to 110 Pods. */
-const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = {
+/**
+ * Every kind needs a command or a text for its failure. systemd waits 90 s for a unit to stop, and again to start; a node
+ * has up to 110 Pods.
+ */
+const OPERATION_KINDS: {
+  readonly [K in Operation['kind']]: OperationKind<OperationOf<K>> &
+    Required<Pick<OperationKind<OperationOf<K>>, OperationOf<K> extends CommandOperation ? 'command' : 'failed'>>;
+} = {
   'write-file': {
     done: (operation) => `${'action' in operation && operation.action === 'create' ? 'created' : 'updated'} ${operation.path}`,
     failed: ({ path }) => `cannot write ${path}`,

@@ -46,14 +46,6 @@ export function withCluster<Options, Result>(
   };
 }
 
-/** Makes the changes of a phase require a confirmation. */
-interface PhaseCommit<Input, Facts> {
-  /** The files of its child phases: saved and restored with its own files. */
-  readonly paths: readonly string[];
-  /** Records the state that the change may break. Returns what waits until it is restored and verifies the change. */
-  prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<VerifyCommit>;
-}
-
 /**
  * @param deadline Unix milliseconds
  * @param checkOpen checks on the host whether the change still waits for its confirmation
@@ -109,8 +101,13 @@ export interface PhaseDefinition<Input, Facts> {
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void> | Promise<string | undefined>;
   /** The state that `verifyUndone` verifies, as a clause. Default: the kubelet is healthy again. */
   readonly verifiedState?: string;
-  /** Absent: its changes are final immediately. */
-  readonly commit?: PhaseCommit<Input, Facts>;
+  /** Makes its changes require a confirmation. Absent: they are final immediately. */
+  readonly commit?: {
+    /** The files of its child phases: saved and restored with its own files. */
+    readonly paths: readonly string[];
+    /** Records the state that the change may break. Returns what waits until it is restored and verifies the change. */
+    prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<VerifyCommit>;
+  };
 }
 
 /** One observation of a phase: its plan and operations. The facts are kept inside. */
@@ -163,6 +160,7 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
 }
 
 function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts>, inputOf: (whole: Whole) => Input): DefinedPhase<Whole> {
+  const { commit } = definition;
   return {
     select: (wholeOf) => phaseWith(definition, (outer) => inputOf(wholeOf(outer))),
     name: definition.name,
@@ -189,13 +187,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
           const others = await definition.verifyUndone?.(uninterrupted, input, facts);
           return typeof others === 'string' ? others : undefined;
         },
-        commit:
-          definition.commit === undefined
-            ? null
-            : {
-                paths: definition.commit.paths,
-                prepare: async (changes) => (definition.commit as PhaseCommit<Input, Facts>).prepare(context, input, facts, changes),
-              },
+        commit: commit === undefined ? null : { paths: commit.paths, prepare: (changes) => commit.prepare(context, input, facts, changes) },
       };
     },
   };

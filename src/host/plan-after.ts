@@ -5,18 +5,14 @@ import type { PlannedWorkflow } from './run-workflow.ts';
 
 export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
 
-interface StepsInOrder {
-  readonly first: PlanStep;
-  readonly then: PlanStep;
-  /** Names of the phases of the second workflow, for the list of deferred phases. */
-  readonly thenPhases: readonly string[];
-}
-
 /**
  * Plans two workflows, the second of which depends on the first: the kubelet must be installed before it can
  * be queried. If the first one plans changes, the phases of the second are planned when they are applied.
  */
-export async function planAfter(context: PhaseContext, { first, then, thenPhases }: StepsInOrder): Promise<PlannedWorkflow> {
+export async function planAfter(
+  context: PhaseContext,
+  { first, then, thenPhases }: { readonly first: PlanStep; readonly then: PlanStep; readonly thenPhases: readonly string[] },
+): Promise<PlannedWorkflow> {
   const before = await first(context);
   if (before.refusals.length > 0 || !hasChanges(before.host)) return together(before, await then(context));
   const reason = `waits for ${changedPhases(before.host).join(', ')}`;
@@ -27,15 +23,13 @@ export async function planAfter(context: PhaseContext, { first, then, thenPhases
     refusals: before.refusals,
     apply: async (applyContext) => {
       const prepared = await before.apply(applyContext);
-      return joined(prepared, await changedAlready(() => applyNow(then, applyContext)));
+      const applyNext = async (): Promise<HostPlan> => {
+        applyContext.signal?.throwIfAborted();
+        return (await then(applyContext)).apply(applyContext);
+      };
+      return joined(prepared, await changedAlready(applyNext));
     },
   };
-}
-
-async function applyNow(then: PlanStep, context: PhaseContext): Promise<HostPlan> {
-  context.signal?.throwIfAborted();
-  const planned = await then(context);
-  return planned.apply(context);
 }
 
 /** If the second workflow is refused, the host was nevertheless changed by the first one. */

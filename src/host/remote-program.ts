@@ -5,8 +5,9 @@ import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
 import { revertUnits } from './commit/revert-script.ts';
 import type { FactQuery } from './facts/query.ts';
-import type { JournalOperation, LockRequest, Operation, RevertRequest, RunCommand } from './operation/operation.ts';
+import type { LockRequest, Operation, OperationOf, RevertRequest, RunCommand } from './operation/operation.ts';
 import { commandOf } from './operation-kinds.ts';
+import { formatMode } from './plan/diff-file.ts';
 import {
   FILE_FUNCTIONS,
   HTTP_FUNCTIONS,
@@ -44,38 +45,15 @@ export interface ProgramOptions {
   readonly rootDir: string | null;
 }
 
-interface OperationOptions extends ProgramOptions {
-  /** In the names of temporary files: unpredictable, in no command line, equal for all pieces of a file. */
-  readonly temporaryId: string;
-}
-
-/** A piece of a file that `put-file` installs later. */
-export interface PieceOperation {
-  readonly kind: 'piece';
-  readonly path: string;
-  readonly isFirst: boolean;
-  readonly base64: string;
-}
-
-/** The start of an upload: its output is the number of bytes that exist on the host. */
-export interface UploadOperation {
-  readonly kind: 'begin-upload';
-  readonly path: string;
-  readonly sha256: string;
-  readonly size: number;
-}
-
-/** The bytes of an upload from an offset on. */
-export interface UploadPiece {
-  readonly kind: 'upload-piece';
-  readonly path: string;
-  readonly sha256: string;
-  readonly offset: number;
-  readonly base64: string;
-}
-
 /** An operation, or a part of one that needs several programs. */
-export type ProgramOperation = Operation | PieceOperation | UploadOperation | UploadPiece;
+export type ProgramOperation =
+  | Operation
+  /** A piece of a file that `put-file` installs later. */
+  | { readonly kind: 'piece'; readonly path: string; readonly isFirst: boolean; readonly base64: string }
+  /** The start of an upload: its output is the number of bytes that exist on the host. */
+  | { readonly kind: 'begin-upload'; readonly path: string; readonly sha256: string; readonly size: number }
+  /** The bytes of an upload from an offset on. */
+  | { readonly kind: 'upload-piece'; readonly path: string; readonly sha256: string; readonly offset: number; readonly base64: string };
 
 /**
  * Answers are framed: `
@@ -107,8 +85,15 @@ export function renderQueries(queries: readonly FactQuery[], options: ProgramOpt
   return renderProgram([BEGIN_BOTH, ...lines, 'exit 0'], functions, options);
 }
 
-/** Stops at the first failure; framed like answers. If one of consecutive files cannot be written, none is. */
-export function renderOperations(operations: readonly ProgramOperation[], options: OperationOptions): string {
+/**
+ * Stops at the first failure; framed like answers. If one of consecutive files cannot be written, none is.
+ * @param options.temporaryId in the names of temporary files: unpredictable, in no command line, equal for
+ *   all pieces of a file
+ */
+export function renderOperations(
+  operations: readonly ProgramOperation[],
+  options: ProgramOptions & { readonly temporaryId: string },
+): string {
   const lines = operations.map((operation, index) => {
     if (operation.kind !== 'write-file') return `out\n${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
     const isFirst = operations[index - 1]?.kind !== 'write-file';
@@ -183,7 +168,7 @@ type WriteFile = Extract<Operation, { kind: 'write-file' }>;
 /** Content is passed as a shell word, or in base64 if a word cannot contain it. */
 function stageLines({ path, content, mode, owner }: WriteFile): string {
   const text = revealText(content);
-  const head = `w_stage ${quoteShell(path)} ${octal(mode)} ${quoteShell(owner)}`;
+  const head = `w_stage ${quoteShell(path)} ${formatMode(mode)} ${quoteShell(owner)}`;
   const size = Buffer.byteLength(text);
   if ((text === '' || text.endsWith('\n')) && !text.includes('\0')) return `${head} plain ${size} ${quoteShell(text)}`;
   return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
@@ -198,11 +183,11 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
     case 'upload-piece':
       return `u_piece ${operation.sha256} ${operation.offset} ${HERE}\n${operation.base64}\n${HERE_END}`;
     case 'upload-file':
-      return `u_end ${quoteShell(operation.path)} ${operation.content.sha256} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
+      return `u_end ${quoteShell(operation.path)} ${operation.content.sha256} ${formatMode(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'put-file':
-      return `w_put ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
+      return `w_put ${quoteShell(operation.path)} ${formatMode(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
     case 'make-directory':
-      return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
+      return `w_directory ${quoteShell(operation.path)} ${formatMode(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'remove-file':
       return `w_remove ${quoteShell(operation.path)}`;
     case 'move-file':
@@ -235,7 +220,7 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
 }
 
 /** The limits without the new entry and its `login`. */
-function journalWords({ path, id, entry, maxEntries, maxBytes }: JournalOperation): string {
+function journalWords({ path, id, entry, maxEntries, maxBytes }: OperationOf<'append-journal'>): string {
   const oldBytes = Math.max(0, maxBytes - Buffer.byteLength(entry) - LOGIN_BYTES);
   return [path, String(maxEntries - 1), String(oldBytes), `"id":${JSON.stringify(id)}`, entry].map(quoteShell).join(' ');
 }
@@ -282,10 +267,6 @@ function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } 
 
 function base64Lines(text: string): string {
   return `${Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n')}\n`;
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }
 
 export interface Frame {

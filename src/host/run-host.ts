@@ -7,11 +7,11 @@ import type { LockHolder } from './commit/record.ts';
 import { factCache } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries } from './facts/query.ts';
-import type { LockOwner, LockRequest, Operation, RevertRequest } from './operation/operation.ts';
+import type { LockRequest, Operation, RevertRequest } from './operation/operation.ts';
 
 /** How a host is written to: one writer at a time, and whether changes must be confirmed. */
 export interface WriterOptions {
-  readonly owner: LockOwner;
+  readonly owner: LockRequest['owner'];
   /** Breaks any existing lock. */
   readonly breakLock: boolean;
   /** Whether the process that holds a lock exited without releasing it, as far as the local host can determine. */

@@ -1,11 +1,6 @@
 import type { Impact } from './plan/impact.ts';
 
 /**
- * What to do with a change that would end pods of the node: refuse it, warn, or ignore it because the plan is never applied.
- */
-type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
-
-/**
  * How a command runs on its hosts. Requests, workflows and phases contain this record: an option that is
  * added here reaches each host.
  */
@@ -18,7 +13,8 @@ export interface RunSettings {
   readonly onlyPhase?: string | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Undefined: every impact; the options of commands set a default. */
   readonly allow?: Impact | undefined;
-  readonly podLoss: PodLossPolicy;
+  /** For a change that would end pods of the node; `ignore`: the plan is never applied. */
+  readonly podLoss: 'refuse' | 'warn' | 'ignore';
   /** Preflight checks whose errors are shown as warnings; `all`: every check. */
   readonly ignorePreflightErrors: readonly string[];
 }
@@ -26,15 +22,11 @@ export interface RunSettings {
 /** The settings of a run without options: it applies all phases. */
 export const DEFAULT_RUN: RunSettings = { dryRun: false, skipPhases: [], podLoss: 'refuse', ignorePreflightErrors: [] };
 
-/** Members of kubeadm's documents with the meaning of options. */
-interface DocumentRunSettings {
-  readonly dryRun?: boolean | undefined;
-  readonly skipPhases?: readonly string[] | undefined;
-  readonly ignorePreflightErrors?: readonly string[] | undefined;
-}
-
-/** The settings of a run, together with those of its document. */
-export function withDocument(run: RunSettings, document: DocumentRunSettings = {}): RunSettings {
+/** The settings of a run, together with those of a document of kubeadm. */
+export function withDocument(
+  run: RunSettings,
+  document: { readonly [K in 'dryRun' | 'skipPhases' | 'ignorePreflightErrors']?: RunSettings[K] | undefined } = {},
+): RunSettings {
   return {
     ...run,
     dryRun: run.dryRun || document.dryRun === true,

@@ -8,21 +8,20 @@ import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
 import type { PhaseContext } from './phase.ts';
 
-interface UnitTarget {
-  readonly unit: string;
-  /** URL on the host that returns 200 when the unit works; null: only the state of the unit is checked. */
-  readonly readyUrl: string | null;
-}
-
 const LONGEST_MS = 60_000;
 /** Without a health check, a unit must stay active this long. */
 const QUIET_MS = 3_000;
 
 /**
- * Waits up to one minute until a service is ready. @throws AppError UNIT_NOT_READY with the last line of its
- * journal
+ * Waits up to one minute until a service is ready.
+ * @param readyUrl returns 200 on the host when the unit works; null: only the state of the unit is checked
+ * @throws AppError UNIT_NOT_READY with the last line of its journal
  */
-export async function waitForUnit(context: PhaseContext, phase: string, { unit, readyUrl }: UnitTarget): Promise<void> {
+export async function waitForUnit(
+  context: PhaseContext,
+  phase: string,
+  { unit, readyUrl }: { readonly unit: string; readonly readyUrl: string | null },
+): Promise<void> {
   const { host, signal } = context;
   let upSince: number | null = null;
   await waitUntil(

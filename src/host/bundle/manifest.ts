@@ -65,8 +65,7 @@ const manifest = z.strictObject({
 
 export type BundledImages = Readonly<z.output<typeof image>>;
 export type BundledPackage = Readonly<z.output<typeof installable>>;
-type BundledFile = Readonly<z.output<typeof file>>;
-export type BundleContent = BundledImages | BundledPackage | BundledFile;
+export type BundleContent = BundledImages | BundledPackage | Readonly<z.output<typeof file>>;
 
 /** The list of contents of a bundle, with their purpose. */
 export type BundleManifest = Omit<z.output<typeof manifest>, 'contents'> & { readonly contents: readonly BundleContent[] };

@@ -1,6 +1,5 @@
 import { printable } from '../../base/text/printable.ts';
 import { defineFact } from '../facts/fact.ts';
-import type { FileFact } from '../facts/query.ts';
 import { COMMIT_DIRECTORY } from './revert-script.ts';
 
 /** A change that waits for its confirmation or was rolled back. */
@@ -40,14 +39,10 @@ export const commitRecord = defineFact(
     reverted: { kind: 'file', path: `${COMMIT_DIRECTORY}/reverted/record` },
   },
   (answers): CommitRecord | null => {
-    const found = (['reverting', 'commit', 'reverted'] as const).find((name) => contentOf(answers[name]) !== undefined);
-    return found === undefined ? null : parseRecord(`state ${found}\n${contentOf(answers[found]) ?? ''}`);
+    const found = (['reverting', 'commit', 'reverted'] as const).find((name) => answers[name]?.content !== undefined);
+    return found === undefined ? null : parseRecord(`state ${found}\n${answers[found]?.content ?? ''}`);
   },
 );
-
-function contentOf(file: FileFact | null): string | undefined {
-  return file?.content;
-}
 
 /** `state NAME` and the lines of a record. The host controls the text, so values are made printable on one line. */
 export function parseRecord(text: string): CommitRecord | null {

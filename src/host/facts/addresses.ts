@@ -1,3 +1,4 @@
+import { formatIp } from '../../base/text/ip.ts';
 import { defineFact } from './fact.ts';
 
 /** The IP addresses of the host except loopback; null when unknown (an image). */
@@ -24,20 +25,10 @@ export function parseIfInet6(text: string): readonly string[] {
   const addresses: string[] = [];
   for (const line of text.split('\n')) {
     const [address = '', , , scope] = line.split(' ');
-    if (/^[0-9a-f]{32}$/.test(address) && scope !== undefined && scope !== '10' && scope !== '20') addresses.push(shortIpv6(address));
+    if (/^[0-9a-f]{32}$/.test(address) && scope !== undefined && scope !== '10' && scope !== '20')
+      addresses.push(formatIp({ family: 6, value: BigInt(`0x${address}`) }));
   }
   return addresses;
-}
-
-function shortIpv6(hex: string): string {
-  const groups = (hex.match(/.{4}/g) ?? []).map((group) => group.replace(/^0{1,3}/, ''));
-  const runs = [...groups.join(':').matchAll(/(?:^|:)0(?::0)+(?=:|$)/g)].sort((a, b) => b[0].length - a[0].length || a.index - b.index);
-  const text = groups.join(':');
-  const run = runs[0];
-  if (run === undefined) return text;
-  const before = text.slice(0, run.index);
-  const after = text.slice(run.index + run[0].length);
-  return `${before}::${after.replace(/^:/, '')}`;
 }
 
 /**

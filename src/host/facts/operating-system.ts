@@ -1,16 +1,6 @@
 import { defineFact } from './fact.ts';
 
-/** The Linux distribution of a host. `packageFamily` determines the file of `KUBELET_EXTRA_ARGS`. */
-interface OperatingSystem {
-  readonly uid: number | null;
-  /** `uname -m`, e.g. `x86_64`. */
-  readonly machine: string | null;
-  readonly prettyName: string | null;
-  readonly packageFamily: 'deb' | 'rpm' | null;
-  /** `uname -n` in lower case (kubeadm 1.36 util/node.go); null: unknown (an image without /etc/hostname). */
-  readonly hostname: string | null;
-}
-
+/** The Linux distribution of a host. `packageFamily` determines the file of `KUBELET_EXTRA_ARGS`. Null: unknown. */
 export const operatingSystem = defineFact(
   {
     id: { kind: 'command', argv: ['id', '-u'] },
@@ -19,8 +9,9 @@ export const operatingSystem = defineFact(
     hostnameFile: { kind: 'file', path: '/etc/hostname' },
     release: { kind: 'file', path: '/etc/os-release' },
   },
-  ({ id, machine, nodename, hostnameFile, release }): OperatingSystem => {
+  ({ id, machine, nodename, hostnameFile, release }) => {
     const os = parseOsRelease(release?.content ?? '');
+    // As kubeadm 1.36 util/node.go.
     const hostname = (nodename.exitCode === 0 ? nodename.stdout : (hostnameFile?.content?.replace(/^#.*$/gm, '') ?? ''))
       .trim()
       .toLowerCase();
@@ -49,7 +40,7 @@ function unquote(value: string): string {
   return /^".*"$/.test(value) ? value.slice(1, -1).replace(/\\(["\\$`])/g, '$1') : value;
 }
 
-function packageFamily(ids: string): OperatingSystem['packageFamily'] {
+function packageFamily(ids: string): 'deb' | 'rpm' | null {
   if (/\b(debian|ubuntu|raspbian)\b/.test(ids)) return 'deb';
   return /\b(?:rhel|fedora|centos|rocky|almalinux|amzn|ol|suse|sles|photon|azurelinux|mariner|openEuler)\b|\bopensuse/.test(ids)
     ? 'rpm'

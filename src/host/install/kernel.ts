@@ -1,5 +1,5 @@
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
-import { defineFact, type Fact } from '../facts/fact.ts';
+import { defineFact, type Fact, mapFact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
@@ -67,17 +67,10 @@ export interface SysctlFacts {
 }
 
 export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
-  const files = fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]);
-  return {
-    queries: files.queries,
-    parse: (answers, parseText) => {
-      const found = files.parse(answers as never, parseText);
-      return {
-        file: found.get(SYSCTLS_FILE) ?? null,
-        values: new Map(names.map((name) => [name, found.get(sysctlPath(name))?.content ?? null])),
-      };
-    },
-  };
+  return mapFact(fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]), (files) => ({
+    file: files.get(SYSCTLS_FILE) ?? null,
+    values: new Map(names.map((name) => [name, files.get(sysctlPath(name))?.content ?? null])),
+  }));
 }
 
 /** Path below /proc/sys. As in sysctl(8), the first separator (dot or slash) separates the parts. */
@@ -113,14 +106,10 @@ export interface SwapFacts {
   readonly active: readonly string[];
 }
 
-export const swapFacts: Fact<SwapFacts> = {
-  queries: fileFacts([FSTAB, SWAPS]).queries,
-  parse: (answers, parseText) => {
-    const found = fileFacts([FSTAB, SWAPS]).parse(answers as never, parseText);
-    const lines = (found.get(SWAPS)?.content ?? '').split('\n').slice(1);
-    return { fstab: found.get(FSTAB) ?? null, active: lines.flatMap((line) => line.split(/\s+/)[0] || []) };
-  },
-};
+export const swapFacts: Fact<SwapFacts> = mapFact(fileFacts([FSTAB, SWAPS]), (files) => {
+  const lines = (files.get(SWAPS)?.content ?? '').split('\n').slice(1);
+  return { fstab: files.get(FSTAB) ?? null, active: lines.flatMap((line) => line.split(/\s+/)[0] || []) };
+});
 
 /** Whether a line of fstab(5) configures swap. */
 function isSwapLine(line: string): boolean {

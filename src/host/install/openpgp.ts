@@ -73,19 +73,14 @@ function packetsOf(bytes: Buffer): readonly Packet[] | null {
   return packets;
 }
 
-interface Length {
-  readonly start: number;
-  readonly size: number;
-}
-
-function oldLength(bytes: Buffer, at: number, type: number): Length | null {
+function oldLength(bytes: Buffer, at: number, type: number): ReturnType<typeof newLength> {
   const width = [1, 2, 4][type];
   if (width === undefined || at + width > bytes.length) return null;
   return { start: at + width, size: bytes.readUIntBE(at, width) };
 }
 
 /** Keys do not use partial lengths. */
-function newLength(bytes: Buffer, at: number): Length | null {
+function newLength(bytes: Buffer, at: number): { readonly start: number; readonly size: number } | null {
   const first = bytes[at];
   if (first === undefined) return null;
   if (first < 192) return { start: at + 1, size: first };

@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import type { BundleContents } from '../bundle/ports.ts';
-import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
+import { combineFacts, defineFact, type Fact, mapFact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
@@ -24,49 +24,29 @@ function notePath({ name }: InstalledFile): string {
   return `${ARCHIVES}/${name}.sha256`;
 }
 
+const SUMS = 'for f; do [ ! -f "$f" ] || { sha256sum <"$f" | cut -d" " -f1; stat -Lc %a "$f"; echo "$f"; }; done';
+
 export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> {
   const programs = files.filter(({ isArchive }) => !isArchive).map(({ path }) => path);
   const archives = files.filter(({ isArchive }) => isArchive);
   const names = [...new Set(['kubelet', ...units])];
   const all = combineFacts({
-    sums: defineFact(
-      {
-        sums: {
-          kind: 'command',
-          argv: [
-            'sh',
-            '-c',
-            'for f; do [ ! -f "$f" ] || { sha256sum <"$f" | cut -d" " -f1; stat -Lc %a "$f"; echo "$f"; }; done',
-            'sh',
-            ...programs,
-          ],
-        },
-      },
-      ({ sums }) => sums.stdout,
-    ),
+    sums: defineFact({ sums: { kind: 'command', argv: ['sh', '-c', SUMS, 'sh', ...programs] } }, ({ sums }) => sums.stdout),
     notes: fileFacts(archives.map(notePath)),
     units: combineFacts(Object.fromEntries(names.map((name) => [name, unitState(name)]))),
   });
-  return {
-    queries: all.queries,
-    parse: (answers, parseText) => {
-      const found = all.parse(answers, parseText);
-      const lines = found.sums.split('\n');
-      const sums = new Map<string, string>();
-      const modes = new Map<string, number>();
-      for (let i = 0; i + 2 < lines.length; i += 3) {
-        sums.set(lines[i + 2] as string, lines[i] as string);
-        modes.set(lines[i + 2] as string, Number.parseInt(lines[i + 1] as string, 8));
-      }
-      const notes: ReadonlyMap<string, FileFact | null> = found.notes;
-      return {
-        sums,
-        modes,
-        unpacked: new Map(archives.flatMap((file) => [[file.name, notes.get(notePath(file))?.content?.trim() ?? '']])),
-        units: new Map(Object.entries(found.units)),
-      };
-    },
-  };
+  return mapFact(all, (found) => {
+    const lines = found.sums.split('\n');
+    const sums = new Map<string, string>();
+    const modes = new Map<string, number>();
+    for (let i = 0; i + 2 < lines.length; i += 3) {
+      sums.set(lines[i + 2] as string, lines[i] as string);
+      modes.set(lines[i + 2] as string, Number.parseInt(lines[i + 1] as string, 8));
+    }
+    const notes: ReadonlyMap<string, FileFact | null> = found.notes;
+    const unpacked = new Map(archives.map((file) => [file.name, notes.get(notePath(file))?.content?.trim() ?? '']));
+    return { sums, modes, unpacked, units: new Map(Object.entries(found.units)) };
+  });
 }
 
 /** The files that do not exist or differ. */

@@ -82,7 +82,7 @@ function repositoryChanges(
   return install.repositories.flatMap((repository, index) => {
     const { key, list } = repositoryPaths(manager, repository.name);
     const url = repositoryUrl(manager, repository, index === 0);
-    const content = repositoryFile(templates, { manager, repository, url, held: index === 0 ? [HELD_PACKAGE] : [] });
+    const content = repositoryFile(templates, manager, repository, { url, held: index === 0 ? [HELD_PACKAGE] : [] });
     const desired = [
       { path: key, content: keys.get(repository.name) ?? '', mode: 0o644, owner: 'root:root' },
       { path: list, content, mode: 0o644, owner: 'root:root' },

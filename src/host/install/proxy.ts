@@ -150,14 +150,11 @@ export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
 
 /** Warns if NO_PROXY contains no subnet of hosts. */
 function noSubnet({ networks }: ProxyFacts, proxy: ProxySetting): Pick<PhasePlan, 'warnings'> {
-  if (proxy === 'none' || !isEmpty(networks) || proxy.noProxy.some((each) => parseCidr(each) !== null)) return {};
+  const isKnown = !('why' in networks) && networks.length > 0;
+  if (proxy === 'none' || isKnown || proxy.noProxy.some((each) => parseCidr(each) !== null)) return {};
   const message =
     'NO_PROXY contains no subnet of the hosts: the addresses of the host have no subnet. Add the subnet of the hosts to noProxy';
   return { warnings: [{ code: 'HOST_SUBNET_UNKNOWN', message }] };
-}
-
-function isEmpty(networks: ProxyFacts['networks']): boolean {
-  return 'why' in networks || networks.length === 0;
 }
 
 /** Whether a drop-in is that of a fleet file. */
@@ -166,7 +163,6 @@ export function isFleetDropIn(file: FileFact | null): boolean {
   return content.startsWith(OWN) && content.includes(PROXY_ENVIRONMENT_FILE);
 }
 
-type Removal = Extract<HostChange, { kind: 'remove-file' }>;
 type FileChange = Extract<HostChange, { kind: 'write-file' | 'remove-file' }>;
 
 function writes({ files, units, networks }: ProxyFacts, input: ProxyPlanInput): readonly FileChange[] {
@@ -222,12 +218,12 @@ function variable(
   return [{ name, parts: [`${scheme}://`, credentials, `@${rest}`] }];
 }
 
-function fleetFiles(files: ProxyFacts['files']): readonly Removal[] {
+function fleetFiles(files: ProxyFacts['files']): readonly FileChange[] {
   return removals(files).filter(({ path }) => path === PROXY_ENVIRONMENT_FILE || isFleetDropIn(files.get(path) ?? null));
 }
 
-function removals(files: ProxyFacts['files']): readonly Removal[] {
-  return [...files].flatMap(([path, file]): readonly Removal[] => {
+function removals(files: ProxyFacts['files']): readonly FileChange[] {
+  return [...files].flatMap(([path, file]): readonly FileChange[] => {
     if (file?.content?.startsWith(OWN) !== true) return [];
     const before = { content: file.content, mode: file.mode, owner: file.owner };
     return [{ kind: 'remove-file', path, before, reason: 'the host has no proxy' }];

@@ -3,17 +3,16 @@ import type { SecretSource } from './install-model.ts';
 import type { LargeFile, RangedFile } from './large-file.ts';
 import type { PackageManager } from './package-facts.ts';
 
-/** One step that changes a host. `OPERATION_KINDS` describes each kind. */
-export type Operation = FileOperation | CommandOperation | LockOrCommitOperation | JournalOperation;
-
 /** The operations of one or several kinds. */
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
 
 /**
- * `write-file` replaces a file atomically: temporary name in the same directory, mode and owner, fsync,
- * rename, fsync of the directory. Symbolic links are followed, missing parents are created (0755).
+ * One step that changes a host. `OPERATION_KINDS` describes each kind. `write-file` replaces a file
+ * atomically: temporary name in the same directory, mode and owner, fsync, rename, fsync of the directory.
+ * Symbolic links are followed, missing parents are created (0755).
  */
-type FileOperation =
+export type Operation =
+  | CommandOperation
   | {
       readonly kind: 'write-file';
       readonly path: string;
@@ -34,7 +33,38 @@ type FileOperation =
   | { readonly kind: 'remove-directory'; readonly path: string }
   /** A directory with content is kept. */
   | { readonly kind: 'remove-empty-directory'; readonly path: string }
-  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] };
+  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] }
+  /**
+   * Adds an entry to a file with one JSON object per line, readable by root only. The host adds `login`: the user of the
+   * login. Entries with the same id are replaced, the oldest entries above the limits are dropped.
+   */
+  | {
+      readonly kind: 'append-journal';
+      readonly path: string;
+      /** A member of the entry. */
+      readonly id: string;
+      /** The entry as JSON. Without secrets. */
+      readonly entry: string;
+      readonly maxEntries: number;
+      readonly maxBytes: number;
+      /** An entry that cannot be written is no failure. */
+      readonly isOptional: boolean;
+    }
+  /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
+  | { readonly kind: 'take-lock'; readonly lock: LockRequest }
+  /** No effect unless that owner holds the lock. */
+  | { readonly kind: 'release-lock'; readonly id: string }
+  /**
+   * Saves the previous files and schedules their restore, also after a reboot, unless the change is confirmed in time.
+   * Rejected (CommitGoneError) during a rollback. Joins an already pending change.
+   */
+  | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
+  /** Rejects the following operations (CommitGoneError) unless this change still waits for its confirmation. */
+  | { readonly kind: 'check-commit'; readonly id: string }
+  /** Confirms the change; rejected (CommitGoneError) if the change is no longer pending. */
+  | { readonly kind: 'confirm-commit'; readonly id: string }
+  /** Restores the previous files and waits for completion; rejected likewise. */
+  | { readonly kind: 'revert-commit'; readonly id: string; readonly why: string };
 
 /** A command of the host. */
 export interface RunCommand {
@@ -98,55 +128,18 @@ export type CommandOperation =
       readonly secrets?: Readonly<Record<string, SensitiveText>>;
     };
 
-/**
- * Adds an entry to a file with one JSON object per line, readable by root only. The host adds `login`: the
- * user of the login. Entries with the same id are replaced, the oldest entries above the limits are dropped.
- */
-export interface JournalOperation {
-  readonly kind: 'append-journal';
-  readonly path: string;
-  /** A member of the entry. */
-  readonly id: string;
-  /** The entry as JSON. Without secrets. */
-  readonly entry: string;
-  readonly maxEntries: number;
-  readonly maxBytes: number;
-  /** An entry that cannot be written is no failure. */
-  readonly isOptional: boolean;
-}
-
-/** An operation on the lock of a host, or on a change that waits for its confirmation. */
-type LockOrCommitOperation =
-  /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
-  | { readonly kind: 'take-lock'; readonly lock: LockRequest }
-  /** No effect unless that owner holds the lock. */
-  | { readonly kind: 'release-lock'; readonly id: string }
-  /**
-   * Saves the previous files and schedules their restore, also after a reboot, unless the change is confirmed
-   * in time. Rejected (CommitGoneError) during a rollback. Joins an already pending change.
-   */
-  | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
-  /** Rejects the following operations (CommitGoneError) unless this change still waits for its confirmation. */
-  | { readonly kind: 'check-commit'; readonly id: string }
-  /** Confirms the change; rejected (CommitGoneError) if the change is no longer pending. */
-  | { readonly kind: 'confirm-commit'; readonly id: string }
-  /** Restores the previous files and waits for completion; rejected likewise. */
-  | { readonly kind: 'revert-commit'; readonly id: string; readonly why: string };
-
-export interface LockOwner {
-  /** Unique per run and host, unpredictable. */
-  readonly id: string;
-  /** For messages: `alice@laptop`. */
-  readonly name: string;
-  /** Process id of the run on its host. */
-  readonly processId: number;
-  /** Identifies a host and its boot, so that a process id of another host is not mistaken for a local one. */
-  readonly machine: string;
-}
-
 /** Takes a lock, or renews the TTL of a lock that the owner already holds. */
 export interface LockRequest {
-  readonly owner: LockOwner;
+  readonly owner: {
+    /** Unique per run and host, unpredictable. */
+    readonly id: string;
+    /** For messages: `alice@laptop`. */
+    readonly name: string;
+    /** Process id of the run on its host. */
+    readonly processId: number;
+    /** Identifies a host and its boot, so that a process id of another host is not mistaken for a local one. */
+    readonly machine: string;
+  };
   /** TTL, after which others may take it. */
   readonly seconds: number;
   /** The lock that may be broken before its TTL: none, the one with an id, or any. */

@@ -7,13 +7,6 @@ import type { CertificateDescription, KubeconfigDescription } from '../../x509/d
 import type { Operation, OperationOf } from '../operation/operation.ts';
 import type { FieldChange, Impact } from './impact.ts';
 
-/** The file before a change; null: none. */
-export interface FileBefore {
-  readonly content: string;
-  readonly mode: number;
-  readonly owner: string;
-}
-
 /** Printed instead of the content: a description of a certificate or kubeconfig. Private keys have no description. */
 export interface FileSummary {
   readonly certificate?: CertificateDescription;
@@ -25,30 +18,25 @@ export interface FileSummary {
  * same value is printed, saved, applied and undone. `volatile`: a program of the host writes the file all the time, so
  * a plan with another previous content is the same plan.
  */
-export type HostChange =
-  | (OperationOf<'put-file' | 'upload-file'> & Reason & Kept)
-  | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
-  | (OperationOf<'remove-file'> & Reason & Expected & { readonly volatile?: true })
-  | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file' | 'put-file' | 'upload-file'>>>;
-
-type Reason = {
+export type HostChange = {
   readonly reason: string;
   /** Effect on the pods of the host. Absent: no running kubelet is changed. */
   readonly impact?: Impact;
   /** Changed fields and flags of the running kubelet. */
   readonly fields?: readonly FieldChange[];
-};
-type WrittenFile = {
-  readonly action: 'create' | 'update';
-  readonly summary?: FileSummary;
-};
-/** `keep`: the file stays if a later change fails: its previous content is unknown, or the next run uses it. */
-type Kept = { readonly keep?: boolean | undefined };
-type Expected = { readonly before: FileBefore | null };
-type WithReason<O> = O extends Operation ? O & Reason : never;
+} & (
+  | Exclude<Operation, { readonly kind: AddedByRunner | 'write-file' | 'remove-file' | 'put-file' | 'upload-file' }>
+  /** `keep`: the file stays if a later change fails: its previous content is unknown, or the next run uses it. */
+  | (OperationOf<'put-file' | 'upload-file'> & { readonly keep?: boolean | undefined })
+  | (OperationOf<'write-file'> & Replacing & { readonly action: 'create' | 'update'; readonly summary?: FileSummary })
+  | (OperationOf<'remove-file'> & Replacing & { readonly volatile?: true })
+);
+
+/** The file before the change; null: none. */
+type Replacing = { readonly before: { readonly content: string; readonly mode: number; readonly owner: string } | null };
 
 /** Operations that the runner adds to a plan. `confirm-commit` confirms the change of an earlier run. */
-type NotPlanned = OperationOf<'append-journal' | 'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
+type AddedByRunner = 'append-journal' | 'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit';
 
 /**
  * `before` is the object as read; its resourceVersion guards the update. Another change may create the

@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import { revealText, type SensitiveText } from '../../base/text/secret.ts';
 import type { FileFact } from '../facts/query.ts';
-import type { FileBefore, FileSummary, HostChange } from './change.ts';
+import type { FileSummary, HostChange } from './change.ts';
 
 /** The desired state of a file. `mode` contains the permission bits, `owner` is `user:group`. */
 export interface DesiredFile {
@@ -35,7 +35,7 @@ export function diffFile(found: FileFact | null, desired: DesiredFile, options: 
   const owner = options.mayChown === false ? found.owner : desired.owner;
   const reason = reasonsToWrite(found, { content: revealText(desired.content), mode, owner }, desired.whyOther);
   if (reason === null) return null;
-  const before: FileBefore = { content: found.content ?? '', mode: found.mode, owner: found.owner };
+  const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
   return { ...base, mode, owner, action: 'update', before, reason };
 }
 

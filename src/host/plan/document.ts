@@ -4,10 +4,8 @@ import { maskPodSource } from '../../base/text/mask-pod-source.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';
-import type { KubeObject } from '../../kube/object.ts';
-import { ownerReference } from '../../kube/object.ts';
-import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
-import { changedRef, isClusterChange } from './change.ts';
+import { type KubeObject, ownerReference } from '../../kube/object.ts';
+import { type ClusterChange, changedRef, type HostChange, isClusterChange, type PhasePlan, type Warning } from './change.ts';
 import { formatMode } from './diff-file.ts';
 import { type FieldChange, highestImpact, type Impact } from './impact.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
@@ -73,7 +71,7 @@ export function planDocument(
     hosts: hosts.map((host) => hostDocument(host, diffTexts)),
     highestImpact: highestImpact(hosts.map(impactOfPlan)),
     cluster: {
-      ...(cluster === null ? {} : nameOf(cluster)),
+      ...(cluster === null ? {} : { context: cluster.context, server: cluster.server }),
       changes: unique(
         all.flatMap(({ phase, plan }) => plan.changes.filter(isClusterChange).map((change) => clusterChangeDocument(phase, change))),
       ),
@@ -87,10 +85,6 @@ export function planDocument(
       })),
     ),
   };
-}
-
-function nameOf({ context, server }: ClusterName): ClusterName {
-  return { context, server };
 }
 
 /** True without any change of a host or the cluster. */
@@ -139,29 +133,14 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
     }
     case 'upload-file':
     case 'put-file': {
-      const { path, owner, content, reason } = change;
-      return {
-        kind: change.kind,
-        phase,
-        path,
-        mode: formatMode(change.mode),
-        owner,
-        sha256: content.sha256,
-        size: content.size,
-        reason,
-        ...impact,
-      };
+      const { kind, path, owner, content, reason } = change;
+      const { sha256, size } = content;
+      return { kind, phase, path, mode: formatMode(change.mode), owner, sha256, size, reason, ...impact };
     }
-    case 'make-directory':
-      return {
-        kind: change.kind,
-        phase,
-        path: change.path,
-        mode: formatMode(change.mode),
-        owner: change.owner,
-        reason: change.reason,
-        ...impact,
-      };
+    case 'make-directory': {
+      const { kind, path, owner, reason } = change;
+      return { kind, phase, path, mode: formatMode(change.mode), owner, reason, ...impact };
+    }
     case 'remove-file':
       return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact, ...fieldsOf(change.fields) };
     case 'run-hook': {
@@ -262,12 +241,8 @@ export function maskObject(object: JsonObject): JsonObject {
   if (object.kind !== 'Secret' && object.kind !== 'ConfigMap') return object;
   const maskValue = (value: unknown): string => (object.kind === 'Secret' ? '[secret]' : maskPodSource(String(value)));
   const mask = (data: JsonObject): JsonObject => Object.fromEntries(Object.entries(data).map(([key, value]) => [key, maskValue(value)]));
-  return Object.fromEntries(
-    Object.entries(object).map(([key, value]) => [
-      key,
-      (key === 'data' || key === 'stringData') && isJsonObject(value) ? mask(value) : value,
-    ]),
-  );
+  const isData = (key: string): boolean => key === 'data' || key === 'stringData';
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, isData(key) && isJsonObject(value) ? mask(value) : value]));
 }
 
 function unique(items: readonly JsonObject[]): readonly JsonObject[] {
