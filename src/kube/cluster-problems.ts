@@ -1,6 +1,5 @@
-import { AppError, type AppErrorOptions, type Problem } from '../base/errors.ts';
-import type { KubeObject, ObjectRef } from './object.ts';
-import { describeRef, refOf } from './object.ts';
+import { AppError, type AppErrorOptions } from '../base/errors.ts';
+import { describeRef, type KubeObject, type ObjectRef, refOf } from './object.ts';
 
 const NOT_AN_API_SERVER =
   'Check the server address in the kubeconfig: a proxy or another web server may have answered instead of the API server';
@@ -16,12 +15,12 @@ export interface Refusal {
 
 /** `why` is a clause ("connection refused"), `hint` suggests the next check. */
 export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
-  return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
+  return new AppError({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
 }
 
 /** No request was sent. `why` never contains output of a credential plugin. */
 export function clusterCredentials(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
-  return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
+  return new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
 }
 
 /** Whether a later attempt may succeed: the API server fails, or another server answers in its place. */
@@ -33,18 +32,15 @@ const TEMPORARY_ERRORS: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'C
 
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
   const hint = 'Check apiVersion and kind, or install the CRD that defines the kind';
-  return problem({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, hint });
+  return new AppError({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, hint });
 }
 
 /** Another server than the API server answered, e.g. a proxy with an HTML page. */
 export function clusterNotAnApi(server: string, what: string, httpStatus: number, contentType: string): AppError {
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an API object`;
-  return problem({
-    code: 'CLUSTER_ERROR',
-    message,
-    hint: 'Check the server address: another web server or a proxy may be answering at that address',
-  });
+  const hint = 'Check the server address: another web server or a proxy may be answering at that address';
+  return new AppError({ code: 'CLUSTER_ERROR', message, hint });
 }
 
 /** The response is JSON but not a valid API object. `why` is a clause like `items[0].metadata: expected object`. */
@@ -54,31 +50,25 @@ export function clusterAnswerInvalid(
   why: string,
 ): AppError {
   const message = `cannot ${what}: ${server} answered ${method} ${path} with an invalid Kubernetes object: ${why}`;
-  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
+  return new AppError({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
 /** `why` is a clause like `spec.request: expected string`. */
 export function clusterObjectInvalid(object: KubeObject, why: string): AppError {
   const message = `the API server sent an invalid ${describeRef(refOf(object))}: ${why}`;
-  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
+  return new AppError({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
 /** The owner of an object to be created no longer exists. */
 export function ownerNotFound(owner: ObjectRef, owned: KubeObject): AppError {
   const message = `cannot create ${describeRef(refOf(owned))}: its owner ${describeRef(owner)} no longer exists`;
-  return problem({
-    code: 'CLUSTER_NOT_FOUND',
-    message,
-    hint: 'The owner was deleted during the run. Rerun the command, which reads the cluster again',
-  });
+  const hint = 'The owner was deleted during the run. Rerun the command, which reads the cluster again';
+  return new AppError({ code: 'CLUSTER_NOT_FOUND', message, hint });
 }
 
 export function clusterWatchInvalid(what: string, why: string): AppError {
-  return problem({
-    code: 'CLUSTER_ERROR',
-    message: `cannot ${what}: ${why}`,
-    hint: 'Check the proxies and load balancers between the local host and the API server',
-  });
+  const hint = 'Check the proxies and load balancers between the local host and the API server';
+  return new AppError({ code: 'CLUSTER_ERROR', message: `cannot ${what}: ${why}`, hint });
 }
 
 /** @param what the request as a verb clause, e.g. `get ConfigMap kube-system/kubelet-config` */
@@ -86,7 +76,7 @@ export function clusterRefused(what: string, refusal: Refusal, options?: AppErro
   const code = refusalCode(refusal);
   const reported = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
   const hint = refusal.hint ?? HINTS[code];
-  return problem({ code, message: `cannot ${what}: ${reported}`, hint }, options);
+  return new AppError({ code, message: `cannot ${what}: ${reported}`, hint }, options);
 }
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -122,8 +112,4 @@ function withoutEchoes(message: string): string {
     .replace(/\s+/g, ' ')
     .trim();
   return line.length > MAX_MESSAGE ? `${line.slice(0, MAX_MESSAGE)}…` : line;
-}
-
-function problem(what: Problem, options?: AppErrorOptions): AppError {
-  return new AppError(what, options);
 }

@@ -12,12 +12,6 @@ export interface EtcdMemberState {
   readonly isLearner: boolean;
 }
 
-/** Whether an etcd cluster has a leader; `reason` is etcd's own, or empty. */
-interface EtcdHealth {
-  readonly healthy: boolean;
-  readonly reason: string;
-}
-
 /** Progress and abort signal of the wait for a change of the members. */
 export type EtcdWait = Omit<WaitContext, 'clock'>;
 
@@ -35,7 +29,8 @@ export interface EtcdCluster {
   promote(id: string, wait?: EtcdWait): Promise<void>;
   /** @param id of the member */
   remove(id: string, wait?: EtcdWait): Promise<void>;
-  health(): Promise<EtcdHealth>;
+  /** Whether the cluster has a leader; `reason` is etcd's own, or empty. */
+  health(): Promise<{ readonly healthy: boolean; readonly reason: string }>;
   /** The version of the member that answers, e.g. 3.6.8. */
   version(): Promise<string>;
 }

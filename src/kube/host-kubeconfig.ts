@@ -39,11 +39,9 @@ class RebuiltKubeconfig {
   /** PEM bundle, as on the host. */
   readonly caPem: string;
 
-  constructor(text: SensitiveText, { file, server, caPem }: { readonly file: string; readonly server: string; readonly caPem: string }) {
+  constructor(text: SensitiveText, about: Pick<RebuiltKubeconfig, 'file' | 'server' | 'caPem'>) {
     this.#text = text;
-    this.file = file;
-    this.server = server;
-    this.caPem = caPem;
+    ({ file: this.file, server: this.server, caPem: this.caPem } = about);
   }
 
   /** A kubeconfig with one context that references no file and no program. */
@@ -171,22 +169,17 @@ function refusedFields(source: HostKubeconfigSource, config: Kubeconfig, places:
   );
   const context = config.contexts.find(({ name }) => name === config.currentContext);
   const cluster = config.clusters.find(({ name }) => name === context?.cluster);
+  const refuse = (kind: keyof Places, field: string | null, why: string): Problem =>
+    hostKubeconfigRefused(placeOf(source, places[kind], field), why);
+  const server = whyServerIsRefused(cluster?.server ?? '');
+  const isBadName = cluster?.tlsServerName !== undefined && !SERVER_NAME.test(cluster.tlsServerName);
+  const names = [config.currentContext, context?.cluster, context?.user];
+  const badNames = 'context, cluster and user names must have at most 253 characters and no control characters';
   return [
-    ...fields.map(({ kind, field, why }) => hostKubeconfigRefused(placeOf(source, places[kind], field), why)),
-    ...[whyServerIsRefused(cluster?.server ?? '')].flatMap((why) =>
-      why === null ? [] : [hostKubeconfigRefused(placeOf(source, places.cluster, 'server'), why)],
-    ),
-    ...(cluster?.tlsServerName === undefined || SERVER_NAME.test(cluster.tlsServerName)
-      ? []
-      : [hostKubeconfigRefused(placeOf(source, places.cluster, 'tls-server-name'), 'not a DNS name or IP address')]),
-    ...([config.currentContext, context?.cluster, context?.user].some((name) => name !== undefined && !NAME.test(name))
-      ? [
-          hostKubeconfigRefused(
-            placeOf(source, places.context, null),
-            'context, cluster and user names must have at most 253 characters and no control characters',
-          ),
-        ]
-      : []),
+    ...fields.map(({ kind, field, why }) => refuse(kind, field, why)),
+    ...(server === null ? [] : [refuse('cluster', 'server', server)]),
+    ...(isBadName ? [refuse('cluster', 'tls-server-name', 'not a DNS name or IP address')] : []),
+    ...(names.some((name) => name !== undefined && !NAME.test(name)) ? [refuse('context', null, badNames)] : []),
   ];
 }
 

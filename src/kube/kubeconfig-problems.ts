@@ -2,13 +2,7 @@ import { AppError, type AppErrorOptions, type Position, type Problem } from '../
 
 /** A kubeconfig with an invalid or incomplete entry. */
 export function kubeconfigInvalid(message: string, position: Position, hint?: string, path?: string): Problem {
-  return {
-    code: 'KUBECONFIG_INVALID',
-    message,
-    position,
-    path,
-    hint,
-  };
+  return { code: 'KUBECONFIG_INVALID', message, position, path, hint };
 }
 
 /** No context was requested and the file has no current-context. */
@@ -60,28 +54,18 @@ export function kubeconfigPluginRefused(plugin: {
   return new AppError({ code: 'KUBECONFIG_PLUGIN_REFUSED', message, position, hint }, { exitCode: 2 });
 }
 
-interface HostKubeconfigField {
-  readonly host: string;
-  readonly position: Position;
-  /** For example `users[0].user.exec`. */
-  readonly field: string;
-  /** How to fix it, a sentence without a final full stop. */
-  readonly hint: string;
-}
-
-/** A kubeconfig on a host sets a field that must not be honoured on the local host. `why` is a clause. */
-export function hostKubeconfigRefused({ host, position, field, hint }: HostKubeconfigField, why: string): Problem {
-  return {
-    code: 'HOST_KUBECONFIG_REFUSED',
-    host,
-    position,
-    path: field,
-    message: `not allowed in a kubeconfig read from a host: ${why}`,
-    hint: hint,
-  };
+/** A kubeconfig on a host sets a field (`users[0].user.exec`) that must not be honoured locally. `why` is a clause. */
+export function hostKubeconfigRefused(
+  place: { readonly host: string; readonly position: Position; readonly field: string; readonly hint: string },
+  why: string,
+): Problem {
+  const { host, position, field, hint } = place;
+  const message = `not allowed in a kubeconfig read from a host: ${why}`;
+  return { code: 'HOST_KUBECONFIG_REFUSED', host, position, path: field, message, hint };
 }
 
 /** A kubeconfig on a host lacks the CA or the credentials for a connection. `why` is a clause. */
-export function hostKubeconfigUnusable({ host, position, field, hint }: HostKubeconfigField, why: string): Problem {
-  return { code: 'HOST_KUBECONFIG_UNUSABLE', host, position, path: field, message: why, hint: hint };
+export function hostKubeconfigUnusable(place: Parameters<typeof hostKubeconfigRefused>[0], why: string): Problem {
+  const { host, position, field, hint } = place;
+  return { code: 'HOST_KUBECONFIG_UNUSABLE', host, position, path: field, message: why, hint };
 }

@@ -99,9 +99,6 @@ export interface KubeconfigTarget {
   readonly namespace: string;
 }
 
-/** Types of credentials in a user entry. */
-type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'basic' | 'exec' | 'auth-provider';
-
 /**
  * Parses a kubeconfig (YAML or JSON). Only the structure is validated: unused entries may be incomplete.
  * @throws AppError with all problems, exit code 2: CONFIG_SYNTAX and similar codes, KUBECONFIG_INVALID
@@ -154,17 +151,18 @@ export function discoveryCluster(config: Kubeconfig): KubeconfigCluster {
 }
 
 /** The credentials of a user entry, in client-go's order of precedence; empty: anonymous. */
-export function credentialKinds(user: KubeconfigUser | null): readonly CredentialKind[] {
+export function credentialKinds(user: KubeconfigUser | null) {
   if (user === null) return [];
-  const held: readonly (readonly [CredentialKind, boolean])[] = [
-    ['client-certificate', user.certData !== undefined || user.certFile !== undefined],
-    ['token-file', user.tokenFile !== undefined],
-    ['token', user.token !== undefined],
-    ['basic', user.username !== undefined],
-    ['exec', user.exec !== undefined],
-    ['auth-provider', user.authProvider !== undefined],
-  ];
-  return held.filter(([, has]) => has).map(([kind]) => kind);
+  const { certData, certFile, tokenFile, token, username, exec, authProvider } = user;
+  const held = [
+    ['client-certificate', certData ?? certFile],
+    ['token-file', tokenFile],
+    ['token', token],
+    ['basic', username],
+    ['exec', exec],
+    ['auth-provider', authProvider],
+  ] as const;
+  return held.filter(([, value]) => value !== undefined).map(([kind]) => kind);
 }
 
 function clusterProblem(cluster: KubeconfigCluster): Problem | null {
@@ -173,10 +171,8 @@ function clusterProblem(cluster: KubeconfigCluster): Problem | null {
   if (cluster.server === '')
     return at(`${subject} has no server`, 'Set server to the address of the API server, e.g. https://10.0.0.1:6443');
   if (!URL.canParse(cluster.server) || !/^https?:\/\//.test(cluster.server)) {
-    return at(
-      `${subject}: ${JSON.stringify(cluster.server)} is not the address of an API server`,
-      'Write the address as https://HOST:PORT',
-    );
+    const message = `${subject}: ${JSON.stringify(cluster.server)} is not the address of an API server`;
+    return at(message, 'Write the address as https://HOST:PORT');
   }
   if (cluster.insecureSkipTlsVerify && (cluster.caData !== undefined || cluster.caFile !== undefined)) {
     return at(`${subject} has both insecure-skip-tls-verify and a CA certificate`, 'Remove insecure-skip-tls-verify');

@@ -1,15 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { isAppError } from '../base/errors.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, ListOptions } from './cluster.ts';
 import type { KubeObject } from './object.ts';
-
-interface FollowedKind {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly labelSelector?: string | undefined;
-}
 
 export interface FollowCollectionOptions {
   readonly cluster: Cluster;
@@ -37,7 +29,7 @@ const LONGEST_DELAY_MS = 30_000;
  * One list, then a watch, which is reopened when the server ends it. Failures are retried after 0.8 s,
  * doubled up to 30 s, with jitter so that many clients do not retry at once. Ends when the signal is aborted.
  */
-export async function listWatch(kind: FollowedKind, options: FollowCollectionOptions): Promise<void> {
+export async function listWatch(kind: Parameters<Cluster['list']>[0] & ListOptions, options: FollowCollectionOptions): Promise<void> {
   const { signal, clock, random, onIssue, longestDelayMs = LONGEST_DELAY_MS } = options;
   for (let failures = 0; !signal.aborted; ) {
     try {
@@ -55,7 +47,7 @@ export async function listWatch(kind: FollowedKind, options: FollowCollectionOpt
 
 /** Returns true when `isFinal` ended the watch. */
 async function followOnce(
-  { fieldSelector, labelSelector, ...kind }: FollowedKind,
+  { fieldSelector, labelSelector, ...kind }: Parameters<typeof listWatch>[0],
   options: FollowCollectionOptions,
   onAnswer: () => void,
 ): Promise<boolean> {

@@ -2,7 +2,6 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { Cluster } from './cluster.ts';
 import { type AppliedMarks, coversMarks, describeDiff, diffNodeMarks, type MarkNode, marksList, unionOfMarks } from './node-marks.ts';
 import {
-  type IncompleteNodeMarks,
   isRecorded,
   MARKS_NAMESPACE,
   type MarksRecord,
@@ -66,7 +65,7 @@ async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Mark
     await orIncomplete({ ...about, left: null }, () => writeRecord(cluster, node, last, marksList(marks)));
 }
 
-async function orIncomplete<T>(about: IncompleteNodeMarks, requests: () => Promise<T>): Promise<T> {
+async function orIncomplete<T>(about: Parameters<typeof nodeMarksIncomplete>[1], requests: () => Promise<T>): Promise<T> {
   try {
     return await requests();
   } catch (error) {

@@ -1,19 +1,18 @@
 import { formatRfc3339 } from '../base/text/rfc3339.ts';
 import type { KubeObject } from './object.ts';
 
-interface NodeEvent {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-  /** Name of the program that reports it. */
-  readonly component: string;
-}
-
 /**
  * In the form of the kubelet's: in the namespace `default`, with the Node's name as its uid.
+ * @param event.component name of the program that reports it
  * @param serial distinguishes Events of the same millisecond
  */
-export function nodeEvent(nodeName: string, { type, reason, message, component }: NodeEvent, at: Date, serial: number): KubeObject {
+export function nodeEvent(
+  nodeName: string,
+  event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string; readonly component: string },
+  at: Date,
+  serial: number,
+): KubeObject {
+  const { type, reason, message, component } = event;
   const time = formatRfc3339(at);
   const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);
   return {

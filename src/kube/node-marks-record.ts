@@ -23,12 +23,8 @@ export interface MarksRecord {
 export function marksRecordRef(nodeName: string): ObjectRef {
   const name = `node-marks-${nodeName}`;
   const digest = (): string => createHash('sha256').update(nodeName).digest('hex').slice(0, 32);
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: MARKS_NAMESPACE,
-    name: name.length <= MAX_NAME ? name : `node-marks-${digest()}`,
-  };
+  const short = name.length <= MAX_NAME ? name : `node-marks-${digest()}`;
+  return { apiVersion: 'v1', kind: 'ConfigMap', namespace: MARKS_NAMESPACE, name: short };
 }
 
 const RECORD = z.object({
@@ -89,17 +85,15 @@ function parseJson(text: unknown): unknown {
   }
 }
 
-export interface IncompleteNodeMarks {
-  readonly nodeName: string;
-  /** Labels and taints that are still to be added or removed, as text; null: only their record is outdated. */
-  readonly left: string | null;
-}
-
 /**
  * A run that changed a host could not finish the labels and taints of its Node, or their record. The code and
  * the cause of the error are kept; for CLUSTER_FORBIDDEN the hint names the required permissions.
+ * @param about.left labels and taints to be added or removed, as text; null: only their record is outdated
  */
-export function nodeMarksIncomplete(error: AppError, { nodeName, left }: IncompleteNodeMarks): AppError {
+export function nodeMarksIncomplete(
+  error: AppError,
+  { nodeName, left }: { readonly nodeName: string; readonly left: string | null },
+): AppError {
   const done =
     left === null
       ? `Node ${nodeName} has the declared labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`
@@ -108,11 +102,7 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: Incompl
     const hint = problem.code === 'CLUSTER_FORBIDDEN' ? RIGHTS : (problem.hint ?? `Fix the cause, then ${RERUN}`);
     return { ...problem, message: `${done}: ${problem.message}. The changes of earlier phases are kept`, hint };
   });
-  return new AppError(problems, {
-    exitCode: error.exitCode,
-    cause: error,
-    detail: error.detail,
-  });
+  return new AppError(problems, { exitCode: error.exitCode, cause: error, detail: error.detail });
 }
 
 const RERUN = 'rerun the same command: it applies only the remaining changes';

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../base/json.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
-import type { Taint } from './taint.ts';
-import { formatTaint } from './taint.ts';
+import { formatTaint, type Taint } from './taint.ts';
 
 /** The label of control-plane nodes. */
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';

@@ -1,9 +1,7 @@
-type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
-
 export interface Taint {
   readonly key: string;
   readonly value?: string;
-  readonly effect: TaintEffect;
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
   /** RFC 3339. */
   readonly timeAdded?: string;
 }

@@ -6,18 +6,14 @@ export interface RawWatchEvent {
   readonly object: JsonObject;
 }
 
-interface WatchLines {
-  /** The events completed by this chunk. A chunk may split a line anywhere, even inside a character. */
-  push(chunk: Uint8Array): readonly RawWatchEvent[];
-}
-
 /** One JSON object per line. @throws Error on an invalid or longer line */
-export function createWatchLines(maxLineLength = 16 * 1024 * 1024): WatchLines {
+export function createWatchLines(maxLineLength = 16 * 1024 * 1024) {
   const decoder = new TextDecoder('utf-8');
   let pending: string[] = [];
   let pendingLength = 0;
   return {
-    push: (chunk) => {
+    /** The events completed by this chunk. A chunk may split a line anywhere, even inside a character. */
+    push: (chunk: Uint8Array): readonly RawWatchEvent[] => {
       const lines = decoder.decode(chunk, { stream: true }).split('\n');
       const rest = lines.pop() ?? '';
       const [first, ...others] = lines;

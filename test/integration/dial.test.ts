@@ -9,7 +9,7 @@ import type { Host } from '../../src/host/access/host.ts';
 import { asRoot } from '../../src/host/as-root.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
-import { dialingAgent } from '../../src/kube/adapters/dialing-agent.ts';
+import { DialingAgent } from '../../src/kube/adapters/dialing-agent.ts';
 import type { Dial } from '../../src/kube/dial.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { opensshTransport } from '../../src/ssh/adapters/transport-openssh.ts';
@@ -74,7 +74,7 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
     const host = hostAt(sshd, client);
     const port = await freePort();
     const { certPem: cert, keyPem: key } = await (await createCa('ca')).issueServer(['127.0.0.1']);
-    const agent = dialingAgent(host.dial as Dial, { keepAlive: true, rejectUnauthorized: false });
+    const agent = new DialingAgent(host.dial as Dial, { keepAlive: true, rejectUnauthorized: false });
     cleanups.push(async () => agent.destroy());
     const serve = async (): Promise<Server> => {
       const server = createServer({ cert, key }, (_request, response) => void response.end('ok'));

@@ -101,7 +101,8 @@ interface Client {
   readonly close: () => Promise<void>;
 }
 
-function clientOver({ server, context, sender, closed, close }: Client): Cluster {
+function clientOver(client: Client): Cluster {
+  const { server, context, sender, close } = client;
   const typeOf = createTypeLookup(server, sender);
   const call = async (request: ApiRequest, asked: ExpectedObject): Promise<KubeObject> =>
     decodeObject({ server, ...request }, (await sender.send(request)).body, asked);
@@ -120,7 +121,7 @@ function clientOver({ server, context, sender, closed, close }: Client): Cluster
       const { status, body } = await sender.send(request);
       return status === 404 ? null : decodeObject({ server, ...request }, body, ref);
     },
-    list: async (kind, listOptions) => listAll({ server, sender, type: await typeOf(kind) }, kind, listOptions ?? {}),
+    list: async (kind, listOptions) => listAll(client, await typeOf(kind), kind, listOptions ?? {}),
     create: async (object) => {
       const type = await typeOf(object);
       const ref = refOf(object);
@@ -148,27 +149,19 @@ function clientOver({ server, context, sender, closed, close }: Client): Cluster
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
     },
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
-    watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed }, kind, watchOptions),
+    watch: (kind, watchOptions) => watchKind(client, () => typeOf(kind), kind, watchOptions),
     close,
   };
 }
 
-function loadTarget({ kubeconfig, root, context, server, env = {} }: KubeClusterOptions): {
-  target: KubeconfigTarget;
-  file: string;
-  folder: string;
-} {
+function loadTarget({ kubeconfig, root, context, server, env = {} }: KubeClusterOptions) {
   const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
   const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
   const target = resolveContext(parseKubeconfig(text, file), context);
   if (root !== undefined) refusePlugins(target, root);
   const cluster = server === undefined ? target.cluster : { ...target.cluster, server: trimTrailing(server, '/') };
   const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
-  return {
-    target: { ...target, cluster: { ...cluster, proxyUrl } },
-    file,
-    folder: dirname(file),
-  };
+  return { target: { ...target, cluster: { ...cluster, proxyUrl } }, file, folder: dirname(file) };
 }
 
 /** @throws AppError KUBECONFIG_PLUGIN_REFUSED (exit code 2): a plugin would run outside of the root directory */
@@ -185,10 +178,8 @@ function environmentProxy(server: string, env: ProxyEnvironment): string | undef
   }
 }
 
-type TypeLookup = (kind: { readonly apiVersion: string; readonly kind: string }) => Promise<ResourceType>;
-
 /** Resolves kinds without a built-in type through the server's discovery, once each. */
-function createTypeLookup(server: string, sender: Sender): TypeLookup {
+function createTypeLookup(server: string, sender: Sender): (kind: Pick<Kind, 'apiVersion' | 'kind'>) => Promise<ResourceType> {
   const found = new Map<string, ResourceType>();
   return async ({ apiVersion, kind }) => {
     const known = resourceOf(apiVersion, kind) ?? found.get(`${apiVersion} ${kind}`);
@@ -212,22 +203,10 @@ async function discover(sender: Sender, server: string, apiVersion: string, kind
   const resources = Array.isArray(body.resources) ? body.resources.filter(isJsonObject) : [];
   const resource = resources.find((each) => each.kind === kind && typeof each.name === 'string' && !each.name.includes('/'));
   if (!resource) throw noSuchKind();
-  return {
-    group,
-    version,
-    kind,
-    plural: String(resource.name),
-    namespaced: resource.namespaced === true,
-  };
+  return { group, version, kind, plural: String(resource.name), namespaced: resource.namespaced === true };
 }
 
-interface ListContext {
-  readonly server: string;
-  readonly sender: Sender;
-  readonly type: ResourceType;
-}
-
-async function listAll({ server, sender, type }: ListContext, kind: Kind, options: ListOptions): Promise<ListResult> {
+async function listAll({ server, sender }: Client, type: ResourceType, kind: Kind, options: ListOptions): Promise<ListResult> {
   const request = { what: `list ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
   const pages = async (): Promise<ListResult> => {
     const items: KubeObject[] = [];
@@ -248,18 +227,15 @@ async function listAll({ server, sender, type }: ListContext, kind: Kind, option
   });
 }
 
-interface WatchContext {
-  readonly server: string;
-  readonly sender: Sender;
-  readonly typeOf: TypeLookup;
-  readonly closed: AbortSignal;
-}
-
-async function* watchKind({ server, sender, typeOf, closed }: WatchContext, kind: Kind, options: WatchOptions): AsyncGenerator<WatchEvent> {
-  const { signal, resourceVersion, fieldSelector, labelSelector } = options;
-  const type = await typeOf(kind);
+async function* watchKind(
+  { server, sender, closed }: Client,
+  typeOf: () => Promise<ResourceType>,
+  kind: Kind,
+  { signal, resourceVersion, fieldSelector, labelSelector }: WatchOptions,
+): AsyncGenerator<WatchEvent> {
+  const type = await typeOf();
   const stop = new AbortController();
-  const unlink = [signal, closed].map((each) => forwardAbort(each, stop));
+  const unlink = [signal, closed].map((each) => onAbort(each, () => stop.abort()));
   const watchdog = setTimeout(() => stop.abort(), WATCH_SECONDS * 1000 + WATCH_GRACE_MS);
   const request = { what: `watch ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
   const query = {
@@ -308,13 +284,6 @@ function readEvent(answered: RequestContext, event: RawWatchEvent, kind: string)
     default:
       throw clusterRefused(answered.what, { ...refusalOf(object), httpStatus: Number(object.code ?? 0) });
   }
-}
-
-function forwardAbort(signal: AbortSignal | undefined, to: AbortController): () => void {
-  const abort = () => to.abort();
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort, { once: true });
-  return () => signal?.removeEventListener('abort', abort);
 }
 
 function inNamespaceOf(type: ResourceType, { metadata }: KubeObject): { readonly namespace?: string } {

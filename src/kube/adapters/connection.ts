@@ -7,21 +7,13 @@ import { x509CertificateOf } from '../../x509/read-certificate.ts';
 import { partsOfToken } from '../bootstrap-token.ts';
 import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
-import { decodeDataField, type KubeconfigCluster, type KubeconfigRoot, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
+import { decodeDataField, type KubeconfigRoot, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
 import { kubeconfigReferenceUnreadable } from '../kubeconfig-problems.ts';
 import type { CredentialMaterial, PrepareRequestOptions } from './client-node-options.ts';
-import { dialingAgent } from './dialing-agent.ts';
+import { DialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
 import { checkServerIdentity } from './server-identity.ts';
 import { tunnelAgent } from './tunnel.ts';
-
-/** Agent and authentication headers of a request. */
-interface OpenConnection {
-  /** Keeps connections alive, so that many requests share one TLS handshake. */
-  readonly agent: Agent;
-  /** Authorization and impersonation. */
-  readonly headers: OutgoingHttpHeaders;
-}
 
 /** Connects to one API server with the credentials of one kubeconfig context. */
 export interface Connection {
@@ -29,7 +21,12 @@ export interface Connection {
    * Files and credential plugins are read again periodically.
    * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin returns no credentials
    */
-  open(): Promise<OpenConnection>;
+  open(): Promise<{
+    /** Keeps connections alive, so that many requests share one TLS handshake. */
+    readonly agent: Agent;
+    /** Authorization and impersonation. */
+    readonly headers: OutgoingHttpHeaders;
+  }>;
   /** Discards credentials that the server rejected. False: the kubeconfig has no source of new ones. */
   renew(): boolean;
   /** Why the server may reject them: an expired client certificate, or a bootstrap token, which is short-lived. */
@@ -52,12 +49,6 @@ export interface ConnectionOptions {
   readonly credentialTimeoutMs: number;
 }
 
-interface Current extends OpenConnection {
-  readonly identity: string;
-  readonly since: number;
-  readonly certificate: X509Certificate | null;
-}
-
 /** Plugins, token files and certificate files are read again after this time. */
 const REFRESH_MS = 30_000;
 
@@ -66,20 +57,15 @@ export function createConnection(options: ConnectionOptions): Connection {
   const { target, clock, file, folder } = options;
   const dynamic = isDynamic(target);
   let prepare: PrepareRequestOptions | null = null;
-  let current: Current | null = null;
-  const refresh = async (): Promise<Current> => {
+  let current: Awaited<ReturnType<typeof openNow>> | null = null;
+  const refresh = async (): Promise<NonNullable<typeof current>> => {
     const material = await readMaterial(options);
     prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(options);
     const prepared = await withinTime(prepare(material), options);
     const identity = identityOf(prepared);
     if (current !== null && current.identity !== identity) retire(current.agent);
     const agent = current?.identity === identity ? current.agent : agentOf(options, prepared);
-    const headers = {
-      ...(prepared.headers as OutgoingHttpHeaders | undefined),
-      ...basicAuth(target.user),
-      ...impersonationHeaders(target.user),
-    };
-    current = { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
+    current = openNow(options, prepared, { agent, identity });
     return current;
   };
   return {
@@ -99,6 +85,15 @@ export function createConnection(options: ConnectionOptions): Connection {
     },
     close: () => current?.agent.destroy(),
   };
+}
+
+function openNow(
+  { target: { user }, clock }: ConnectionOptions,
+  prepared: RequestOptions,
+  { agent, identity }: { readonly agent: Agent; readonly identity: string },
+) {
+  const headers = { ...(prepared.headers as OutgoingHttpHeaders | undefined), ...basicAuth(user), ...impersonationHeaders(user) };
+  return { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
 }
 
 /** Files are read at their path below the root directory each time: their links may change. */
@@ -122,10 +117,6 @@ async function readMaterial({ target: { cluster, user }, file, folder, root }: C
 /** Only plugins need the library, whose loading takes longer than a request. */
 function needsClientNode({ user }: KubeconfigTarget): boolean {
   return user?.exec !== undefined || user?.authProvider !== undefined;
-}
-
-function proxyOf({ proxyUrl }: KubeconfigCluster): URL | null {
-  return proxyUrl === undefined ? null : new URL(proxyUrl);
 }
 
 async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareRequestOptions> {
@@ -158,10 +149,9 @@ function agentOf({ target: { cluster }, dial }: ConnectionOptions, prepared: Req
     checkServerIdentity,
     keepAlive: true,
   };
-  const proxy = proxyOf(cluster);
-  if (dial !== undefined) return dialingAgent(dial, tls);
+  if (dial !== undefined) return new DialingAgent(dial, tls);
   if (cluster.server.startsWith('http:')) return new HttpAgent({ keepAlive: true });
-  return proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
+  return cluster.proxyUrl === undefined ? new HttpsAgent(tls) : tunnelAgent(new URL(cluster.proxyUrl), tls);
 }
 
 async function withinTime(
@@ -181,21 +171,18 @@ async function withinTime(
     const { code } = error as NodeJS.ErrnoException;
     // execvp(3) also returns EACCES when the program does not exist and one directory of PATH is not
     // searchable.
+    const refused = (why: string, hint: string) => clusterCredentials(target.cluster.server, `${source}: ${why}`, hint, { cause: error });
     if (code === 'EACCES') {
       const hint = 'Install the credential plugin, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${source}: program not found or not executable by this user`, hint, {
-        cause: error,
-      });
+      throw refused('program not found or not executable by this user', hint);
     }
-    if (code === 'ENOENT') {
-      const hint = 'Install the credential plugin, or check users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${source}: program not found`, hint, { cause: error });
-    }
+    if (code === 'ENOENT')
+      throw refused('program not found', 'Install the credential plugin, or check users[].user.exec.command in the kubeconfig');
     const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'execution failed';
     const hint = exec
       ? 'Run the credential plugin by hand: the plugin must print an ExecCredential'
       : 'Authenticate again, or check users[].user.auth-provider in the kubeconfig';
-    throw clusterCredentials(target.cluster.server, `${source}: ${why}`, hint, { cause: error });
+    throw refused(why, hint);
   } finally {
     stop.abort();
   }

@@ -11,14 +11,6 @@ export interface RequestContext extends Pick<ApiRequest, 'what' | 'method' | 'pa
   readonly server: string;
 }
 
-interface ListPage {
-  /** As sent: apiVersion and kind are on the list only. */
-  readonly items: readonly JsonObject[];
-  readonly resourceVersion: string;
-  /** Undefined on the last page. */
-  readonly next: string | undefined;
-}
-
 /**
  * Validates a response as the requested object.
  * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
@@ -28,8 +20,8 @@ export function decodeObject(request: RequestContext, body: JsonObject, expected
   return body as KubeObject;
 }
 
-/** Validates a response as a page of a list of objects of a kind. */
-export function decodeList(request: RequestContext, body: JsonObject, kind: string): ListPage {
+/** A page of a list, whose items have neither apiVersion nor kind; `next` is undefined on the last page. */
+export function decodeList(request: RequestContext, body: JsonObject, kind: string) {
   requireValid(request, listIssue(body, kind));
   const { resourceVersion, continue: next } = body.metadata as { readonly resourceVersion?: string; readonly continue?: string };
   const items = (body.items ?? []) as readonly JsonObject[];

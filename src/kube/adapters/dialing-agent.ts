@@ -4,11 +4,7 @@ import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'nod
 import type { Dial } from '../dial.ts';
 
 /** TLS ends in this process: the host that forwards a connection sees only ciphertext. */
-export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {
-  return new DialingAgent(dial, tls);
-}
-
-class DialingAgent extends HttpsAgent {
+export class DialingAgent extends HttpsAgent {
   readonly #dial: Dial;
   /** Connections whose server closed them during a request. */
   readonly #ended = new WeakSet<Duplex>();

@@ -4,6 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { rootCertificates, type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { onAbort } from '../../base/abort.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import { x509CertificateOf } from '../../x509/read-certificate.ts';
 import type { Dial } from '../dial.ts';
@@ -28,9 +29,8 @@ export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
       const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
       signal?.throwIfAborted();
       const stop = new AbortController();
-      const onAbort = () => stop.abort();
-      signal?.addEventListener('abort', onAbort, { once: true });
-      const timer = setTimeout(onAbort, timeoutMs);
+      const forget = onAbort(signal, () => stop.abort());
+      const timer = setTimeout(() => stop.abort(), timeoutMs);
       try {
         return await query(request, env, stop.signal);
       } catch (error) {
@@ -38,7 +38,7 @@ export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
         return { kind: 'failed', issue: stop.signal.aborted ? { kind: 'timed-out' } : failureOf(error) };
       } finally {
         clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
+        forget();
       }
     },
   };
@@ -106,15 +106,17 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
   }
 }
 
-interface SecureOptions {
-  readonly host: string;
-  /** Empty: no certificate is verified here, and the built-in CAs of Node.js need not be loaded. */
-  readonly ca: readonly string[];
-  readonly client: HttpsRequest['clientCertificate'] | undefined;
-  readonly signal: AbortSignal;
-}
-
-function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Promise<TLSSocket> {
+/** @param options.ca empty: no certificate is verified here, and the built-in CAs of Node.js need not be loaded */
+function secure(
+  socket: Duplex,
+  options: {
+    readonly host: string;
+    readonly ca: readonly string[];
+    readonly client: HttpsRequest['clientCertificate'] | undefined;
+    readonly signal: AbortSignal;
+  },
+): Promise<TLSSocket> {
+  const { host, ca, client, signal } = options;
   const tls = tlsConnect({
     socket,
     host,
@@ -133,9 +135,7 @@ function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Pr
 
 function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal?: AbortSignal): Promise<S> {
   return new Promise((resolve, reject) => {
-    const abort = () => socket.destroy(new HttpsError({ kind: 'timed-out' }));
-    const settle = () => signal?.removeEventListener('abort', abort);
-    signal?.addEventListener('abort', abort, { once: true });
+    const settle = onAbort(signal, () => socket.destroy(new HttpsError({ kind: 'timed-out' })));
     socket.once(event, () => {
       settle();
       resolve(socket);
@@ -151,12 +151,11 @@ function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnec
   });
 }
 
-interface SendOptions {
-  readonly signal: AbortSignal;
-  readonly bearerToken: Secret | undefined;
-}
-
-function send(socket: TLSSocket, url: URL, { signal, bearerToken }: SendOptions): Promise<IncomingMessage> {
+function send(
+  socket: TLSSocket,
+  url: URL,
+  { signal, bearerToken }: { readonly signal: AbortSignal; readonly bearerToken: Secret | undefined },
+): Promise<IncomingMessage> {
   const login = bearerToken === undefined ? {} : { Authorization: `Bearer ${bearerToken.reveal()}` };
   return new Promise((resolve, reject) => {
     const request = httpRequest({

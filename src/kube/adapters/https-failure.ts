@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { nameInOrder } from '../../x509/describe-certificate.ts';
 import { readCertificate } from '../../x509/read-certificate.ts';
 import type { PeerCertificate, WebFailureCause } from '../https-client.ts';
-import { explainNetworkError, ProxyError } from './network-failure.ts';
+import { describeError, explainNetworkError, isClosed, ProxyError } from './network-failure.ts';
 
 /** An error with the cause of a failed web request. */
 export class HttpsError extends Error {
@@ -18,16 +18,11 @@ export class HttpsError extends Error {
 export function failureOf(error: unknown): WebFailureCause {
   if (error instanceof HttpsError) return error.issue;
   if (error instanceof ProxyError) return proxyFailure(error);
-  const { code, message } = describe(error);
-  return (
-    BY_CODE[code] ??
-    tlsFailure(code, message) ??
-    (isClosed(code, message)
-      ? { kind: 'closed' }
-      : code.startsWith('HPE_')
-        ? { kind: 'not-http' }
-        : { kind: 'other', code: code || 'no code' })
-  );
+  const { code, message } = describeError(error);
+  const known = BY_CODE[code] ?? tlsFailure(code, message);
+  if (known !== null) return known;
+  if (isClosed(code, message) || /disconnected before secure/i.test(message)) return { kind: 'closed' };
+  return code.startsWith('HPE_') ? { kind: 'not-http' } : { kind: 'other', code: code || 'no code' };
 }
 
 const BY_CODE: Readonly<Record<string, WebFailureCause>> = {
@@ -49,10 +44,6 @@ function tlsFailure(code: string, message: string): WebFailureCause | null {
   if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/.test(text)) return { kind: 'tls-version' };
   if (/CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE/.test(text)) return { kind: 'wants-client-certificate' };
   return /^ERR_SSL|EPROTO/.test(code) ? { kind: 'tls-handshake', why: code } : null;
-}
-
-function isClosed(code: string, message: string): boolean {
-  return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close|disconnected before secure/i.test(message);
 }
 
 /** Why a certificate was rejected. `code` is Node's `authorizationError`. */
@@ -82,10 +73,4 @@ function proxyFailure({ proxy, refusal, cause }: ProxyError): WebFailureCause {
   return refusal === null
     ? { kind: 'proxy-unreachable', proxy, why: explainNetworkError(cause).why }
     : { kind: 'proxy-refused', proxy, refusal };
-}
-
-function describe(error: unknown): { readonly code: string; readonly message: string } {
-  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
-  const holder = error as { readonly code?: unknown; readonly message?: unknown };
-  return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
 }

@@ -39,13 +39,13 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOT
 /** Explains an error of node:http, node:https or a proxy agent, without anything of the request. */
 export function explainNetworkError(error: unknown): NetworkFailure {
   if (error instanceof ProxyError) return explainProxyError(error);
-  const { code, message } = describe(error);
+  const { code, message } = describeError(error);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return { ...explainWrongName(error), neverSent: true };
   const known = BY_CODE[code];
   if (known) return { why: known[0], hint: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
   if (/wrong version number|http request/i.test(message))
     return { why: 'the server does not speak TLS', hint: 'Check the port, or use http:// in the address', neverSent: true };
-  if (code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message)) {
+  if (isClosed(code, message)) {
     return {
       why: 'the connection was closed before a response arrived',
       hint: 'Check the API server and any proxy or load balancer in front of it',
@@ -72,7 +72,7 @@ function explainProxyError({ proxy, refusal, cause, message }: ProxyError): Netw
 
 /** Whether the connection broke without a response: a request that only reads may be repeated. */
 export function isBrokenConnection(error: unknown): boolean {
-  const { code, message } = describe(error);
+  const { code, message } = describeError(error);
   return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up/i.test(message);
 }
 
@@ -95,8 +95,12 @@ function certificateNames(error: unknown): { readonly host: string; readonly nam
   };
 }
 
-function describe(error: unknown): { readonly code: string; readonly message: string } {
-  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+export function isClosed(code: string, message: string): boolean {
+  return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message);
+}
+
+export function describeError(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof AggregateError && error.errors.length > 0) return describeError(error.errors[0]);
   const holder = error as { readonly code?: unknown; readonly message?: unknown };
   return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
 }

@@ -1,5 +1,6 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { onAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
@@ -23,11 +24,6 @@ export interface ApiRequest {
   readonly proxied?: boolean;
 }
 
-interface ApiResponse {
-  readonly status: number;
-  readonly body: JsonObject;
-}
-
 interface SenderOptions {
   readonly server: string;
   readonly connection: Connection;
@@ -47,7 +43,7 @@ export interface Sender {
    * overload (429) always. All attempts share the timeout of one call.
    * @throws AppError as cluster.ts lists them, except for an expected 404; the reason of `turnSignal`
    */
-  send(request: ApiRequest): Promise<ApiResponse>;
+  send(request: ApiRequest): Promise<{ readonly status: number; readonly body: JsonObject }>;
   /** Starts a stream; resolves when the server has accepted it. The timeout does not apply after that. */
   stream(request: ApiRequest, signal: AbortSignal | undefined): Promise<IncomingMessage>;
 }
@@ -139,12 +135,10 @@ function exchange(
     // Keep-alive probes detect a silently lost connection (unplugged cable, firewall state) within half a
     // minute, also during an idle watch.
     sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
-    const abort = () => sent.destroy();
-    signal?.addEventListener('abort', abort, { once: true });
-    if (signal?.aborted) abort();
+    const forget = onAbort(signal, () => sent.destroy());
     const settle = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
+      forget();
     };
     sent.on('error', (error) => {
       settle();
@@ -156,16 +150,8 @@ function exchange(
         response.on('close', settle);
         return resolve({ response, text: null });
       }
-      readText(response, sent).then(
-        (text) => {
-          settle();
-          resolve({ response, text });
-        },
-        (error: unknown) => {
-          settle();
-          reject(error);
-        },
-      );
+      const answer = readText(response, sent).finally(settle);
+      answer.then((text) => resolve({ response, text }), reject);
     });
     sent.end(body);
   });
@@ -208,7 +194,7 @@ function retryAfterMs({ headers }: IncomingMessage): number | undefined {
 }
 
 /** The response of the last attempt, or the matching error. */
-function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt): ApiResponse {
+function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt) {
   if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
   const { response, text } = tried;
   const status = response.statusCode ?? 0;

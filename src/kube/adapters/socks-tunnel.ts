@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { SocksClient } from 'socks';
+import { onAbort } from '../../base/abort.ts';
 import type { ProxyRefusal } from '../proxy.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 
 /** @throws ProxyError */
 export async function openSocksTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const socket = await dial(proxy, signal);
-  const abort = (): void => void socket.destroy();
-  signal?.addEventListener('abort', abort, { once: true });
+  const forget = onAbort(signal, () => socket.destroy());
   try {
     await SocksClient.createConnection({
       command: 'connect',
@@ -21,7 +21,7 @@ export async function openSocksTunnel(proxy: URL, host: string, port: number, si
     socket.destroy();
     throw new ProxyError(proxy, refusalOf(error), error);
   } finally {
-    signal?.removeEventListener('abort', abort);
+    forget();
   }
 }
 

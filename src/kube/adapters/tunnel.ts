@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { type Agent, type AgentOptions, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ProxyRefusal } from '../proxy.ts';
-import { dialingAgent } from './dialing-agent.ts';
+import { DialingAgent } from './dialing-agent.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
@@ -14,7 +14,7 @@ export async function openTunnel(proxy: URL, host: string, port: number, signal?
 }
 
 export function tunnelAgent(proxy: URL, tls: AgentOptions): Agent {
-  return dialingAgent(({ host, port }) => openTunnel(proxy, host, port), tls);
+  return new DialingAgent(({ host, port }) => openTunnel(proxy, host, port), tls);
 }
 
 /** With CONNECT. @throws ProxyError */

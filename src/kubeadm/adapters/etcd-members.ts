@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { waitUntil } from '../../base/wait-until.ts';
-import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
+import { DialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { explainNetworkError } from '../../kube/adapters/network-failure.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
@@ -166,7 +166,7 @@ async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject 
   const ca = caPem === '' ? {} : { ca: caPem };
   const tls = { ...ca, ...(certificatePem === '' ? {} : { cert: certificatePem, key: keyPem.reveal() }), checkServerIdentity };
   const isHttp = url.protocol === 'http:';
-  const agent = isHttp ? plainAgent(dial) : dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
+  const agent = isHttp ? plainAgent(dial) : dial === undefined ? new HttpsAgent(tls) : new DialingAgent(dial, tls);
   const payload = body === null ? null : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const request = (isHttp ? httpRequest : httpsRequest)(url, {
