@@ -45,11 +45,6 @@ export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(
   return { queries, areKeys: true, parse };
 }
 
-/** A fact with another value. */
-export function mapFact<T, U>({ queries, areKeys = false, parse }: Fact<T>, convert: (value: T) => U): Fact<U> {
-  return { queries, areKeys, parse: (answers, parseText) => convert(parse(answers, parseText)) };
-}
-
 function renamed(
   answers: FactQueryResults<FactQueries>,
   names: readonly (readonly [own: string, key: string])[],
