@@ -90,7 +90,7 @@ export async function fleetStatus(
   const shown = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...(readsCertificates ? nodeCertificates.queries : {}) };
   // In the same round trip as the plan.
   const inspect: FleetMembersInput['inspect'] = async (connection, member, queries) => {
-    const host = runHost(connection, { clock, expected: { ...queries, ...shown }, parseText });
+    const host = runHost(connection, { clock, parseText }, { ...queries, ...shown });
     inspected.set(member.name, await inspectHost(host, catalogue, signal));
     if (readsCertificates) certificates.push(...(await readCertificates(services, host, member)));
     return host;
