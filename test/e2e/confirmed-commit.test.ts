@@ -8,6 +8,7 @@ import { type LabApiServer, startApiServer } from '../../lab/api-server/server.t
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { bundle } from '../support/bundle.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
@@ -15,7 +16,6 @@ import { runCommand } from '../support/run-bundle.ts';
 import type { CliResult } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
-const TOKEN = 'abcdef.0123456789abcdef';
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const WINDOW_SECONDS = 15;
 /** Also changes that would stop the kubelet. */
@@ -29,6 +29,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
   const running = new Set<ChildProcess>();
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
   let program = '';
+  let joinWords: readonly string[] = [];
 
   beforeAll(async () => {
     api = await startApiServer({ controllers: ['bootstrap-signer'] });
@@ -38,6 +39,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     lab.reset('node1');
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
     endNodes = registerNodes(lab, cluster, api.ca);
+    writeFileSync(join(directory, 'init.yaml'), `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n`);
+    joinWords = await adoptCluster(directory);
     const first = await change(40);
     expect(first.code, first.stderr).toBe(0);
     await untilTrue(() => api.get('v1', 'Node', 'node1') !== null);
@@ -62,10 +65,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
   });
 
   function argvOf(extra: string, ...more: string[]): readonly string[] {
-    const file = join(directory, 'init.yaml');
-    writeFileSync(file, `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n${extra}`);
+    const overlay = join(directory, 'node1.yaml');
+    writeFileSync(overlay, KUBELET + extra);
     const hosts = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--connect-timeout', '10'];
-    return ['init', '--config', file, '--kubeconfig', join(directory, 'admin.conf'), ...hosts, '--token', TOKEN, '--force-upload', ...more];
+    return [...joinWords, '--overlay', overlay, ...hosts, ...more];
   }
   const change = (maxPods: number, ...more: string[]): Promise<CliResult> => runCommand(argvOf(`maxPods: ${maxPods}\n`, ...more));
 

@@ -17,7 +17,7 @@ import { untilTrue } from '../support/until-true.ts';
 const TOKEN = 'abcdef.0123456789abcdef';
 const KUBELET_FILES = '/var/lib/kubelet/config.yaml /var/lib/kubelet/instance-config.yaml /var/lib/kubelet/kubeadm-flags.env';
 
-describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on real hosts over SSH', () => {
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('cluster adopt and join on real hosts over SSH', () => {
   let api: LabApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
@@ -58,36 +58,22 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   });
 
   const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
-  const init = (...more: string[]): Promise<CliResult> =>
-    runCommand([
-      'init',
-      '--config',
-      join(directory, 'init.yaml'),
-      '--kubeconfig',
-      join(directory, 'admin.conf'),
-      ...ssh('node1'),
-      '--token',
-      TOKEN,
-      ...more,
-    ]);
-  const join2 = (...more: string[]): Promise<CliResult> =>
-    runCommand([
-      'join',
-      api.url.replace('https://', ''),
-      '--token',
-      TOKEN,
-      '--ca-cert',
-      join(directory, 'ca.crt'),
-      ...ssh('node2'),
-      ...more,
-    ]);
+  const adopt = (...more: string[]): Promise<CliResult> => {
+    const files = ['--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf')];
+    return runCommand(['cluster', 'adopt', ...files, '--token', TOKEN, ...more]);
+  };
+  const joinHost = (host: string, more: readonly string[]): Promise<CliResult> =>
+    runCommand(['join', api.url.replace('https://', ''), '--token', TOKEN, '--ca-cert', join(directory, 'ca.crt'), ...ssh(host), ...more]);
+  const join1 = (...more: string[]): Promise<CliResult> => joinHost('node1', more);
+  const join2 = (...more: string[]): Promise<CliResult> => joinHost('node2', more);
   /** The name of a Ready Node is rejected, so the test deletes the Node. */
   const nodeIsGone = (name: string): Promise<void> => untilTrue(() => api.get('v1', 'Node', name) === null);
   const sums = (host: string): string => lab.run(host, `sha256sum ${KUBELET_FILES}`);
 
-  it("init writes kubeadm's files and starts a healthy kubelet", async () => {
+  it("join writes kubeadm's files and starts a healthy kubelet", async () => {
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 42\n`);
-    const { code, stderr } = await init();
+    expect((await adopt()).code).toBe(0);
+    const { code, stderr } = await join1();
     expect(code, stderr).toBe(0);
     const golden = parse(readFileSync(new URL('./golden/init-config.yaml', import.meta.url), 'utf8')) as unknown;
     expect(parse(lab.run('node1', 'cat /var/lib/kubelet/config.yaml'))).toEqual(golden);
@@ -131,10 +117,11 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 
   it('a second run plans nothing and restarts nothing', async () => {
     const pid = lab.run('node1', 'systemctl show kubelet -p MainPID');
-    const { code, stdout } = await init('--dry-run', '--exit-code');
-    expect(stdout).toMatch(/Nothing to do\.\n$/);
-    expect(code).toBe(0);
-    expect((await init()).code).toBe(0);
+    for (const again of [await adopt('--dry-run', '--exit-code'), await join1('--dry-run', '--exit-code')]) {
+      expect(again.stdout).toMatch(/Nothing to do\.\n$/);
+      expect(again.code).toBe(0);
+    }
+    expect((await join1()).code).toBe(0);
     expect(lab.run('node1', 'systemctl show kubelet -p MainPID')).toBe(pid);
   });
 
@@ -166,7 +153,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   it('a file keeps a stricter mode than the default', async () => {
     lab.run('node1', 'chmod 600 /var/lib/kubelet/config.yaml');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 43\n`);
-    const { code, stderr } = await init('--force-upload');
+    expect((await adopt('--force-upload')).code).toBe(0);
+    const { code, stderr } = await join1();
     expect(code, stderr).toBe(0);
     expect(lab.run('node1', 'stat -c %a /var/lib/kubelet/config.yaml; grep maxPods /var/lib/kubelet/config.yaml')).toBe(
       '600\nmaxPods: 43\n',
@@ -176,7 +164,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   it('a wrong cgroupDriver is rejected before any change', async () => {
     const before = sums('node1');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ncgroupDriver: nonsense\n`);
-    const { code, stderr } = await init();
+    const { code, stderr } = await adopt('--force-upload');
     expect(code).toBe(2);
     expect(stderr).toMatch(
       /cgroupDriver: .*must be systemd or cgroupfs, not "nonsense".*init\.yaml:\d+:1.*\[KUBELET_START_UNKNOWN_WORD\]\n$/,
@@ -189,8 +177,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const refusal =
       'failed to validate kubelet configuration, error: invalid configuration: maxPods is odd, path: &TypeMeta{Kind:,APIVersion:,}';
     lab.run('node1', `echo '${refusal}' >/run/stand-in-kubelet-refuses`);
-    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 45\n`);
-    const refused = await init('--force-upload');
+    const refused = await join1('--set', 'maxPods=45');
     expect([refused.code, refused.stderr]).toEqual([
       3,
       expect.stringMatching(
@@ -211,8 +198,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 
   it('a configuration that crashes the kubelet is rolled back, with the cause from its journal in one line', async () => {
     const before = sums('node1');
-    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
-    const { code, stderr } = await init('--allow-pod-loss', '--allow', 'unsafe');
+    const overlay = file('crash.yaml', `${KUBELET}tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
+    const { code, stderr } = await join1('--overlay', overlay, '--allow-pod-loss', '--allow', 'unsafe');
     expect(stderr).toMatch(
       /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
     );
@@ -223,7 +210,6 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   });
 
   it('a masked unit, a missing kubelet and a port in use are rejected, each with a hint', async () => {
-    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n`);
     lab.reset('node2');
     lab.run('node2', 'systemctl mask -q --now kubelet');
     const masked = await join2();

@@ -15,6 +15,7 @@ import { AGENT_DIRECTORY } from '../../src/kubelet/node-agent/agent-program.ts';
 import { hashInPath, pointerFile } from '../../src/kubelet/node-agent/layout.ts';
 import { storedPolicy } from '../../src/kubelet/workload/manager-states.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -59,9 +60,9 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
 
   beforeAll(async () => {
     ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
-    const where = ['--kubeconfig', conf, '--ssh-config', lab.sshConfig, '--host', 'node1'];
-    const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), ...where]);
-    expect(init.code, init.stderr).toBe(0);
+    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
+    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
+    expect(joined.code, joined.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -63,11 +64,9 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
   beforeAll(async () => {
     ({ cluster, lab, close } = await startRealCluster(3, directory, CONFIG));
     writeFileSync(join(directory, 'fleet.yaml'), FLEET);
-    const { stdout, stderr } = await runCommand([
-      ...['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1')],
-    ]);
-    joinWords = /^ {2}kubeletadm (join .*)$/m.exec(stdout)?.[1]?.split(' ') ?? [];
-    expect(joinWords, stderr).not.toEqual([]);
+    joinWords = await adoptCluster(directory);
+    const first = await runCommand([...joinWords, ...ssh('node1')]);
+    expect(first.code, first.stderr).toBe(0);
     const joined = await join2('node2');
     expect(joined.code, joined.stderr).toBe(0);
   }, 900_000);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { imageArchive } from '../support/container-images.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -50,11 +51,9 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
 
   beforeAll(async () => {
     ({ cluster, lab, close } = await startRealCluster(2, directory, CONFIG));
-    const { stdout, stderr } = await runCommand([
-      ...['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1')],
-    ]);
-    joinWords = /^ {2}kubeletadm (join .*)$/m.exec(stdout)?.[1]?.split(' ') ?? [];
-    expect(joinWords, stderr).not.toEqual([]);
+    joinWords = await adoptCluster(directory);
+    const first = await runCommand([...joinWords, ...ssh('node1')]);
+    expect(first.code, first.stderr).toBe(0);
   }, 900_000);
   afterAll(async () => {
     await close?.();

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { installProgram, type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -17,11 +18,11 @@ const binaries = findRealBinaries();
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 
 /** A real control plane and real kubelets, on hosts with systemd and containerd. */
-describe.skipIf(requirement('init and join with real kubelets', missing))('init and join with real kubelets', () => {
+describe.skipIf(requirement('cluster adopt and join with real kubelets', missing))('cluster adopt and join with real kubelets', () => {
   let cluster: Cluster;
   let lab: LabHosts;
   let close: RealCluster['close'] | undefined;
-  let printed = '';
+  let joinWords: readonly string[] = [];
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-'));
 
   beforeAll(async () => {
@@ -33,9 +34,6 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
   }, 120_000);
 
   const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
-  const init = (...more: readonly string[]) =>
-    runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1'), ...more]);
-  const joinWords = (): readonly string[] => /^ {2}kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ') ?? [];
   const readiness = async (name: string): Promise<unknown> => {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name });
     const { conditions = [] } = (node?.status ?? {}) as { conditions?: readonly JsonObject[] };
@@ -43,31 +41,37 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
   };
   const expectReady = (name: string) => expect.poll(() => readiness(name), { timeout: 60_000, interval: 500 }).toBe('True');
 
-  it('init starts the first node, which bootstraps itself with the token of init', async () => {
-    const { code, stdout, stderr } = await init();
-    expect(code, stderr).toBe(0);
-    printed = stdout;
-    await expectReady('node1');
-  });
-
-  it('the printed command joins a host over SSH', async () => {
-    const { code, stderr } = await runCommand([...joinWords(), ...ssh('node2')]);
-    expect(code, stderr).toBe(0);
-    await expectReady('node2');
+  it('cluster adopt prints a command that joins hosts over SSH', async () => {
+    joinWords = await adoptCluster(directory);
+    for (const name of ['node1', 'node2']) {
+      const { code, stderr } = await runCommand([...joinWords, ...ssh(name)]);
+      expect(code, stderr).toBe(0);
+      await expectReady(name);
+    }
   });
 
   it('the printed command joins the local host', async () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node3', '/usr/local/bin/node', readFileSync(process.execPath));
     installProgram(lab, 'node3', join(ROOT, 'dist'));
-    lab.run('node3', /^ {2}(kubeletadm join .*)$/m.exec(printed)?.[1] ?? 'false');
+    lab.run('node3', `kubeletadm ${joinWords.join(' ')}`);
     await expectReady('node3');
   });
 
   it('a second run plans nothing and creates no second token', async () => {
     for (const again of [
-      await init('--dry-run', '--exit-code'),
-      await runCommand([...joinWords(), ...ssh('node2'), '--dry-run', '--exit-code']),
+      await runCommand([
+        'cluster',
+        'adopt',
+        '--config',
+        join(directory, 'init.yaml'),
+        '--kubeconfig',
+        join(directory, 'admin.conf'),
+        '--print-join-command',
+        '--dry-run',
+        '--exit-code',
+      ]),
+      await runCommand([...joinWords, ...ssh('node2'), '--dry-run', '--exit-code']),
     ]) {
       expect(again.stdout, again.stderr).toMatch(/Nothing to do\.\n$/);
       expect(again.code).toBe(0);
@@ -90,7 +94,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(reset.code, reset.stderr).toBe(0);
     expect(await readiness('node2')).toBe('True');
-    const again = await runCommand([...joinWords(), ...ssh('node2'), ...words]);
+    const again = await runCommand([...joinWords, ...ssh('node2'), ...words]);
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain(progress);
     expect(lab.run('node2', 'systemctl is-active kubelet').trim()).toBe('active');
@@ -98,7 +102,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
   });
 
   it('the hosts contain no token', () => {
-    const secret = joinWords()[3]?.slice(7) ?? '';
+    const secret = joinWords[3]?.slice(7) ?? '';
     expect(secret).toHaveLength(16);
     for (const name of lab.names)
       expect(lab.run(name, `grep -rlF ${secret} /etc /var/lib /var/log /tmp /run /root 2>/dev/null || true`), name).toBe('');
@@ -113,7 +117,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
       lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadmOf() ?? ''));
       // The local host's kernel has no modules and uses cgroup v1; no preflight error about files is
       // ignored.
-      lab.run('node2', `kubeadm ${joinWords().join(' ')} --ignore-preflight-errors=SystemVerification,Hostname,FileExisting-losetup,Swap`);
+      lab.run('node2', `kubeadm ${joinWords.join(' ')} --ignore-preflight-errors=SystemVerification,Hostname,FileExisting-losetup,Swap`);
       await expectReady('node2');
     },
   );

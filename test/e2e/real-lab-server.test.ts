@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import type { JsonObject } from '../../src/base/json.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
@@ -33,8 +34,8 @@ describe.skipIf(requirement("a real kubelet at the lab's API server", missing))(
   }, 120_000);
 
   it('bootstraps itself, registers its Node and renews its Lease', async () => {
-    const files = ['--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf')];
-    const { code, stderr } = await runCommand(['init', ...files, '--ssh-config', lab.sshConfig, '--host', 'node1']);
+    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--ignore-preflight-errors', 'all'];
+    const { code, stderr } = await runCommand([...(await adoptCluster(directory)), ...where]);
     expect(code, stderr).toBe(0);
     const readiness = (): unknown => {
       const status = api.get('v1', 'Node', 'node1')?.status as JsonObject | undefined;
@@ -52,11 +53,7 @@ describe.skipIf(requirement("a real kubelet at the lab's API server", missing))(
   }, 180_000);
 });
 
-const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
-kind: InitConfiguration
-nodeRegistration: {ignorePreflightErrors: [all]}
----
-apiVersion: kubelet.config.k8s.io/v1beta1
+const CONFIG = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 contentType: application/json
 failCgroupV1: false

@@ -8,6 +8,7 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import { storedPolicy } from '../../src/kubelet/workload/manager-states.ts';
 import { bundle } from '../support/bundle.ts';
 import { imageArchive } from '../support/container-images.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -36,9 +37,9 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
     ({ cluster, lab, close } = await startRealCluster(2, directory, CONFIG));
     const images = ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`);
     lab.importImage('node2', imageArchive({ names: images, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] }));
-    const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', conf, ...ssh('node1')]);
-    expect(init.code, init.stderr).toBe(0);
-    joinWords = /^ {2}kubeletadm (join .*)$/m.exec(init.stdout)?.[1]?.split(' ') ?? [];
+    joinWords = await adoptCluster(directory);
+    const first = await runCommand([...joinWords, ...ssh('node1')]);
+    expect(first.code, first.stderr).toBe(0);
   }, 900_000);
   afterAll(async () => {
     await close?.();

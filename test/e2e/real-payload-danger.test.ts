@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -59,9 +60,9 @@ describe.skipIf(requirement('dangerous payloads with a real kubelet', missing))(
 
   beforeAll(async () => {
     ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
-    const where = ['--kubeconfig', conf, '--ssh-config', lab.sshConfig, '--host', 'node1'];
-    const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), ...where]);
-    expect(init.code, init.stderr).toBe(0);
+    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--kubelet-extra-args', 'read-only-port=0'];
+    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
+    expect(joined.code, joined.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.run('node1', 'mkdir -p /srv/victim/database /srv/plug && echo x >/srv/victim/database/data && chmod 777 /srv/plug');
@@ -109,11 +110,6 @@ describe.skipIf(requirement('dangerous payloads with a real kubelet', missing))(
 });
 
 const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
-kind: InitConfiguration
-nodeRegistration:
-  kubeletExtraArgs: [{name: read-only-port, value: "0"}]
----
-apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: v1.36.2
 ---

@@ -13,6 +13,7 @@ import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source
 import { amountsOf } from '../../src/kubelet/workload/pod.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
 import { imageArchive } from '../support/container-images.ts';
+import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { type PayloadTarget, payloadTable, type TablePayload } from '../support/payload-table.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
@@ -45,9 +46,9 @@ describe.skipIf(requirement('pods of a real kubelet', missing))('the pods of a r
     lab.importImage('node1', imageArchive({ names: images, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] }));
     // As the kubelet's package does.
     lab.run('node1', 'mkdir -p /etc/kubernetes/manifests');
-    const where = ['--kubeconfig', conf, '--ssh-config', lab.sshConfig, '--host', 'node1'];
-    const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), ...where]);
-    expect(init.code, init.stderr).toBe(0);
+    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
+    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
+    expect(joined.code, joined.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);

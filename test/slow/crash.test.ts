@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { bundle } from '../support/bundle.ts';
+import { adoptArguments } from '../support/first-node.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { THOROUGH } from '../support/thorough.ts';
 import { readTree } from '../support/tree.ts';
@@ -38,17 +39,9 @@ async function newLab(): Promise<Lab> {
   return lab;
 }
 
-const initArgv = (lab: Lab): string[] => [
-  'init',
-  '--kubeconfig',
-  lab.kubeconfig,
-  '--ssh-config',
-  lab.sshConfig,
-  '--host',
-  'node1',
-  '--token',
-  lab.token.reveal(),
-];
+const adoptLab = async (lab: Lab): Promise<void> => {
+  expect((await runCommand(adoptArguments(lab))).code).toBe(0);
+};
 const joinArgv = (lab: Lab): string[] => [
   'join',
   lab.server.replace('https://', ''),
@@ -108,16 +101,21 @@ function filesOf(lab: Lab, index: number): Readonly<Record<string, string>> {
 }
 
 describe.each([
-  { name: 'init', index: 0, argv: initArgv, last: 'restarted kubelet', least: 25, prepare: async (_lab: Lab) => {} },
+  {
+    name: 'cluster adopt',
+    index: 1,
+    argv: (lab: Lab) => [...adoptArguments(lab)],
+    last: 'created RoleBinding kube-public/kubeadm:bootstrap-signer-clusterinfo',
+    least: 16,
+    prepare: async (_lab: Lab) => {},
+  },
   {
     name: 'join',
     index: 1,
     argv: joinArgv,
     last: 'restarted kubelet',
     least: 9,
-    prepare: async (lab: Lab) => {
-      expect((await runCommand(initArgv(lab))).code).toBe(0);
-    },
+    prepare: adoptLab,
   },
   {
     name: 'reset',
@@ -126,7 +124,7 @@ describe.each([
     last: 'removed /etc/kubernetes/kubelet.conf',
     least: 5,
     prepare: async (lab: Lab) => {
-      expect((await runCommand(initArgv(lab))).code).toBe(0);
+      await adoptLab(lab);
       expect((await runCommand(joinArgv(lab))).code).toBe(0);
     },
   },
@@ -136,7 +134,7 @@ describe.each([
     await prepare(reference);
     expect((await runCommand(argv(reference))).code).toBe(0);
     const expected = filesOf(reference, index);
-    expect(Object.keys(expected).includes('var/lib/kubelet/config.yaml')).toBe(name !== 'reset');
+    expect(Object.keys(expected).includes('var/lib/kubelet/config.yaml')).toBe(name === 'join');
 
     /** Whether change n was reached; checks that the final files are the same. */
     const crashAt = async (n: number): Promise<boolean> => {
