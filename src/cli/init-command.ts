@@ -12,6 +12,7 @@ import {
   addKubeconfigOptions,
   addNodeOptions,
   addPlanOptions,
+  addRequestRate,
   addShowOrigin,
   addTokenOptions,
   collectList,
@@ -25,18 +26,19 @@ import { addConfirmOptions, addReasonOption, writingRequest } from './writing-op
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On, phases: PhaseLists): void {
   const run: Run<InitCommandRequest> = async (...args) => (await import('./init.ts')).runInit(...args);
-  const options = (command: Command): Command =>
+  const options = (command: Command, addClusterAccess: (command: Command) => Command): Command =>
     addReasonOption(
       addConfirmOptions(
         addHostOptions(
-          addInitOptions(addKubeconfigOptions(addAllowOptions(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
+          addInitOptions(addClusterAccess(addAllowOptions(addNodeOptions(addShowOrigin(addPlanOptions(command)))))),
           undefined,
-          HOST,
+          'target host, reached over SSH (default: the local host)',
         ),
       ),
     );
-  addSections(on(options(init), initRequest, run), {
-    notes: `${KUBECONFIG_NOTES}\n\n${IMPACT_NOTES}`,
+  options(init, addRequestRate).addOption(new Option('--kubeconfig <file>', 'only of init phase').hideHelp());
+  addSections(on(init, initRequest, run), {
+    notes: `${ADOPT_NOTES}\n\n${IMPACT_NOTES}`,
     phases: phases.init,
     examples: EXAMPLES,
   });
@@ -44,7 +46,11 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
     .command('phase')
     .description('Run one phase of init. Example: init phase upload-config kubelet runs the phase upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
-  on(options(phase), initRequest, run);
+  on(
+    options(phase, (command) => addKubeconfigOptions(command, KUBECONFIG)),
+    initRequest,
+    run,
+  );
   definePhaseCommands(phase, phases.init, {
     options: {
       kubeconfig: () => new Option('--kubeconfig-dir <dir>', 'directory to write the kubeconfigs to (default: /etc/kubernetes)'),
@@ -94,19 +100,17 @@ function initRequest(args: readonly string[], options: CommandOptions): InitComm
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing cluster; with this option, init creates no control plane, see below. The environment variable KUBECONFIG is ignored';
+  'kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)';
 
-const KUBECONFIG_NOTES =
-  'With --kubeconfig, init creates no control plane. It uploads the ConfigMaps and RBAC rules of kubeadm to the existing cluster, and joins the hosts of --host (default: the local host) to it.';
-
-const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; default: the local host)';
+const ADOPT_NOTES =
+  'init creates a new cluster. To join hosts to a cluster that another program created, run cluster adopt, then join for each host.';
 
 const EXAMPLES = `  # a control plane on a new host, prepared for additional control planes
   kubeletadm init --host root@10.0.0.10 --control-plane-endpoint api.example:6443 --upload-certs
   # show the planned changes of the local host, and the source of each field
-  kubeletadm init --kubeconfig admin.conf --dry-run --show-origin
+  kubeletadm init --dry-run --show-origin
   # a host over SSH, with its own address and a lower pod limit
-  kubeletadm init --kubeconfig admin.conf --host root@10.0.0.11 --node-ip 10.0.0.11 --set maxPods=50
+  kubeletadm init --host root@10.0.0.11 --node-ip 10.0.0.11 --set maxPods=50
   # files only, written to a directory (for an image)
   kubeletadm init --config init.yaml --rootfs ./image
   # one phase

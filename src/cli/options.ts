@@ -286,11 +286,18 @@ export function addClusterOptions(
 
 /** `--kubeconfig` and `--context`. */
 export function addKubeconfigOptions(command: Command, description: string): Command {
-  return addOptionGroup(command, HEADINGS.cluster, (cluster) =>
+  addOptionGroup(command, HEADINGS.cluster, (cluster) =>
     cluster
       .option('--kubeconfig <file>', description)
-      .option('--context <name>', 'context of the kubeconfig (default: its current context)')
-      .option('--kube-api-qps <number>', 'maximum number of requests per second to the API server (default: no limit)', readRate),
+      .option('--context <name>', 'context of the kubeconfig (default: its current context)'),
+  );
+  return addRequestRate(command);
+}
+
+/** `--kube-api-qps`. */
+export function addRequestRate(command: Command): Command {
+  return addOptionGroup(command, HEADINGS.cluster, (cluster) =>
+    cluster.option('--kube-api-qps <number>', 'maximum number of requests per second to the API server (default: no limit)', readRate),
   );
 }
 

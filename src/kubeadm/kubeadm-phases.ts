@@ -1,43 +1,9 @@
 /**
  * The control plane phases of kubeadm's commands. Workflows without a control plane do not have these phases,
  * but configuration files and command lines written for kubeadm may skip them.
- * @see kubeadm 1.36 init, join, reset and upgrade node --help
+ * @see kubeadm 1.36 join, reset and upgrade node --help
  */
 const CONTROL_PLANE_PHASES = {
-  init: [
-    'certs',
-    'certs/ca',
-    'certs/apiserver',
-    'certs/apiserver-kubelet-client',
-    'certs/front-proxy-ca',
-    'certs/front-proxy-client',
-    'certs/etcd-ca',
-    'certs/etcd-server',
-    'certs/etcd-peer',
-    'certs/etcd-healthcheck-client',
-    'certs/apiserver-etcd-client',
-    'certs/sa',
-    'kubeconfig',
-    'kubeconfig/admin',
-    'kubeconfig/super-admin',
-    'kubeconfig/kubelet',
-    'kubeconfig/controller-manager',
-    'kubeconfig/scheduler',
-    'etcd',
-    'etcd/local',
-    'control-plane',
-    'control-plane/apiserver',
-    'control-plane/controller-manager',
-    'control-plane/scheduler',
-    'wait-control-plane',
-    'upload-certs',
-    'mark-control-plane',
-    'kubelet-finalize',
-    'kubelet-finalize/enable-client-cert-rotation',
-    'addon',
-    'addon/coredns',
-    'addon/kube-proxy',
-  ],
   join: [
     'control-plane-prepare',
     'control-plane-prepare/download-certs',

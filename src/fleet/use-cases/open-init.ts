@@ -1,32 +1,44 @@
-import type { LocalFiles } from '../../base/local-files.ts';
-import type { Reporter } from '../../base/reporter.ts';
-import type { Secret } from '../../base/text/secret.ts';
-import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
+import { AppError, usageError } from '../../base/errors.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
-import { checksOf, freshTokens, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import {
+  controlPlaneConnector,
+  etcdConnector,
+  observeLocalCaDirectories,
+  observeLocalDefaultRoute,
+  proxyEnvironment,
+  releaseOf,
+} from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { checksOf, freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
-import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
+import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
+import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
-import type { ControlPlaneRequest, openInitControlPlane } from './open-init-control-plane.ts';
 import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface InitRequest extends ControlPlaneRequest, HostsSettings {
+export interface InitRequest extends HostsSettings {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the documents of the file. */
   readonly flags: Flags;
+  /** The cluster in which a phase alone creates its objects; default: that of the host's admin.conf. */
   readonly cluster: KubeconfigRequest;
   readonly node: NodeRequest;
   readonly hosts: HostsRequest;
+  readonly uploadCerts: boolean;
+  readonly skipCertificateKeyPrint: boolean;
   readonly skipTokenPrint: boolean;
   readonly forceUpload: boolean;
+  /** Directory for the kubeconfigs that `init phase kubeconfig` generates. Undefined: /etc/kubernetes. */
+  readonly kubeconfigDir: string | undefined;
 }
 
 /** Join commands, each with the kind of node that it adds. */
@@ -40,75 +52,78 @@ interface OpenedInit extends HostsCommand {
 }
 
 const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+const NOT_GIVEN = { cluster: null, apiServer: null, warnings: [] } as const;
 
 /**
- * Prepares `init` and `init phase NAME...`: a new control plane; with `--kubeconfig` the first node of that existing
- * cluster.
- * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API
- * server
+ * Prepares `init` and `init phase NAME...`. As in kubeadm, only phases have `--kubeconfig`: with it they create their
+ * objects in that cluster. @see kubeadm 1.36 cmd/init.go SetAdditionalFlags
+ * @throws AppError: problems of the configuration, all at once (exit code 2); USAGE for several hosts; errors of the
+ * kubeconfig and the API server
  */
 export async function openInit(services: NodeCommandPorts, request: InitRequest, scope: CommandScope): Promise<OpenedInit> {
   const { reporter } = scope;
   const { onlyPhase } = request.run;
+  const isGiven = isKubeconfigGiven(request.cluster);
+  if (isGiven && onlyPhase === undefined) throw existingCluster(request.cluster.kubeconfig ?? '');
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
   const warnings = requireValid(config);
-  const node = await readNodeOptions(services, {
-    config,
-    kind: 'init',
-    node: request.node,
-    run: request.run,
-    staged: request.hosts.rootDir !== undefined,
-    reporter,
-  });
-  const { run, staged } = node;
-  const isGiven = isKubeconfigGiven(request.cluster);
-  if (!isGiven) reportIgnoredVariable(services, reporter);
-  const makes = !isGiven || (onlyPhase !== undefined && !hasPhase(initWorkflow, onlyPhase));
-  const opened = isGiven
-    ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter })
-    : { cluster: null, apiServer: null, warnings: [] };
+  const staged = request.hosts.rootDir !== undefined;
+  const node = await readNodeOptions(services, { config, kind: 'init', node: request.node, run: request.run, staged, reporter });
+  const { run } = node;
+  const targets = await readHostTargets(services, request.hosts);
+  if (targets.length > 1) throw oneHost(targets);
+  const opened = isGiven ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter }) : NOT_GIVEN;
+  const given = opened.cluster;
+  if (given !== null) scope.opened(given);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
-  if (opened.cluster !== null) scope.opened(opened.cluster);
   const init = config.init ?? {};
-  const targets = await readHostTargets(services, request.hosts);
-  const made = makes
-    ? await newControlPlane(services, {
-        config,
-        request,
-        node,
-        targets,
-        opened,
-        onAccess: scope.opened,
-        onCertificateKey: (key) => {
-          certificateKey = key;
-        },
-      })
-    : null;
   const count = countMissingTokens(init);
-  const common = {
+  const options: InitControlPlaneOptions = {
     ...node,
-    ...checksOf(made?.workflow ?? initWorkflow, run),
+    ...checksOf(initControlPlaneWorkflow, run),
     cluster: config.cluster ?? {},
     kubelet,
+    kubeProxy: config.kubeProxy ?? null,
+    configOrigins: config.origins,
+    localAPIEndpoint: init.localAPIEndpoint ?? {},
+    timeouts: init.timeouts ?? {},
+    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
+    issuer: await services.certificateIssuer(),
+    selects: phaseSelection(run),
+    skips: phaseSkipTest(run),
+    localDefaultRoute: staged ? await observeLocalDefaultRoute(services) : {},
+    localCaDirectories: staged ? await observeLocalCaDirectories(services) : [],
+    connect: controlPlaneConnector(services),
+    connectEtcd: etcdConnector(services),
+    given,
+    givenServer: opened.apiServer,
+    trust: given === null ? null : operatorNodeTrust(services, opened),
+    releaseOf: (label, ci) => releaseOf(services, label, ci),
+    kubeconfigDir: request.kubeconfigDir,
     bootstrapTokens: init.bootstrapTokens ?? [],
     freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
     makesTokens: phaseSelection(run)('bootstrap-token'),
     withholdToken: request.skipTokenPrint,
     showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
     forceUpload: request.forceUpload,
-  } satisfies Partial<InitOptions>;
-  const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
+    uploadCerts: request.uploadCerts,
+    certificateKey: init.certificateKey ?? null,
+    certsToken: run.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
+    showCertificateKey: (key) => {
+      certificateKey = key;
+    },
+    withholdCertificateKey: request.skipCertificateKeyPrint,
+    opened: scope.opened,
+  };
   return {
     planHost: (context, own) =>
-      made === null
-        ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, own)
-        : onlyWaits(onlyPhase)
-          ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, own)
-          : planWorkflow(made.workflow, context, { ...common, ...made.options }, own),
+      onlyWaits(onlyPhase)
+        ? planWorkflow(initWaitWorkflow, context, options, own)
+        : planWorkflow(initControlPlaneWorkflow, context, options, own),
     targets,
-    cluster: opened.cluster,
+    cluster: given,
     run,
     warnings: [...warnings, ...opened.warnings],
     joinCommands,
@@ -116,19 +131,15 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   };
 }
 
-/** Loads the code of new control planes only where it is needed. */
-async function newControlPlane(...args: Parameters<typeof openInitControlPlane>): ReturnType<typeof openInitControlPlane> {
-  const { openInitControlPlane } = await import('./open-init-control-plane.ts');
-  return openInitControlPlane(...args);
+function existingCluster(kubeconfig: string): AppError {
+  const message = 'init creates a new control plane, so it has no option --kubeconfig';
+  const hint = `To join hosts to the cluster of ${kubeconfig}, run kubeletadm cluster adopt --kubeconfig ${kubeconfig}, then kubeletadm join for each host`;
+  return usageError(message, hint);
 }
 
-/**
- * As in kubeadm, only the flag selects an existing cluster: the environment variable often names an unrelated
- * one.
- */
-function reportIgnoredVariable({ env }: Pick<LocalFiles, 'env'>, reporter: Reporter): void {
-  const { KUBECONFIG = '' } = env;
-  if (KUBECONFIG === '') return;
-  const message = `init ignores the environment variable KUBECONFIG (${KUBECONFIG}) and bootstraps a new cluster. To use the existing cluster, pass --kubeconfig`;
-  reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
+function oneHost(targets: readonly HostTarget[]): AppError {
+  const names = targets.map(targetName).join(', ');
+  const message = `init bootstraps the first control plane of a cluster on one host, but ${targets.length} hosts were given: ${names}`;
+  const hint = 'Run kubeletadm init with one --host, then join the other hosts: kubeletadm join --control-plane';
+  return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

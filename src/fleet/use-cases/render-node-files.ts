@@ -1,13 +1,20 @@
 import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { PhaseContext } from '../../host/phase.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { initWorkflow } from '../../kubeadm/workflows/init.ts';
+import { readClusterConfiguration } from '../../kubeadm/workflows/node/cluster-baseline.ts';
+import { type DesignedFirstNode, designFirstNode } from '../../kubeadm/workflows/node/design-first-node.ts';
+import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from '../../kubeadm/workflows/node/init-settings.ts';
+import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
+import { observeNode } from '../../kubeadm/workflows/node/observe-node.ts';
+import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
@@ -59,32 +66,41 @@ export async function renderNodeFiles(
     for (const target of await readHostTargets(services, request.hosts)) {
       const host = await services.connectHost(target);
       const context = { host, cluster: opened.cluster, clock: services.clock, reporter, signal: services.signal };
-      const prepared = await initWorkflow
-        .prepare(context, {
-          ...node,
-          cluster: config.cluster ?? {},
-          kubelet: config.kubelet ?? null,
-          bootstrapTokens: [],
-          freshTokens: [await services.newToken()],
-          makesTokens: false,
-          withholdToken: true,
-          showJoinCommand: () => undefined,
-          apiServer: null,
-          forceUpload: false,
-          tlsBootstrapMs: 0,
-        })
-        .finally(() => host.close());
+      const prepared = await designNode(context, node, config).finally(() => host.close());
       for (const { code, message } of [...warnings, ...opened.warnings, ...prepared.warnings])
         reporter.report({ level: 'warning', code, message });
-      const { files, unitFiles } = prepared.input.kubeletStart;
+      const { files, unitFiles } = prepared.start;
       const chosen = [...unitFiles, ...files].filter(({ path }) => paths.length === 0 || paths.includes(path));
       const unknown = paths.find((path) => !chosen.some((file) => file.path === path));
       if (unknown !== undefined) throw noSuchFile(unknown, host.name, [...unitFiles, ...files]);
-      rendered({ host: host.name, files: chosen, origins: prepared.origins ?? {} });
+      rendered({ host: host.name, files: chosen, origins: prepared.design.origins });
     }
   } finally {
     await opened.cluster?.close();
   }
+}
+
+/** The files of the host as the first node of a new cluster, or of the given one. */
+async function designNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  { cluster = {}, kubelet }: Pick<LoadedConfig, 'cluster' | 'kubelet'>,
+): Promise<DesignedFirstNode> {
+  const running = context.cluster;
+  const node = await observeNode(context, options);
+  const { version, warnings } = await controlPlaneVersion(running, cluster, node.facts.kubelet);
+  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
+  const designed = await designFirstNode(
+    context,
+    { ...options, kubelet: kubelet ?? null },
+    {
+      node,
+      cluster: settingsOf(found.model ?? {}, cluster, version),
+      controlPlaneMinor: parseMinor(version) ?? NEWEST_MINOR,
+      running,
+    },
+  );
+  return { ...designed, warnings: [...found.warnings, ...warnings, ...designed.warnings] };
 }
 
 function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {

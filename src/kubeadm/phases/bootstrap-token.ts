@@ -34,8 +34,7 @@ interface Found {
 
 /**
  * Creates the bootstrap tokens, the RBAC rules for joining nodes, and cluster-info. kubeadm 1.36: init phase
- * bootstrap-token. Here it runs before kubelet-start: the API server exists, and the first kubelet also joins
- * with a token.
+ * bootstrap-token.
  */
 export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
   name: 'bootstrap-token',

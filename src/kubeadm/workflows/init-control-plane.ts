@@ -16,7 +16,6 @@ import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer } from '../control-plane/model.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
-import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
 import { bindClusterAdmins, type ClusterAdminsInput } from '../phases/cluster-admins.ts';
@@ -69,6 +68,8 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerR
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
+  /** URL and CA of the API server of `given`, for joining nodes. Default: those of this host. */
+  readonly givenServer?: Admission['apiServer'];
   /** Whether a phase is skipped by name, independent of a single requested phase. */
   readonly skips: (phase: string) => boolean;
   /** Identifies the Node of the host before `given` marks the Node. */
@@ -118,7 +119,6 @@ type InitPhase = Phase<InitControlPlaneInput>;
 /** Bootstraps a control plane and the first objects of a cluster. Phases in the order of kubeadm 1.36 init. */
 export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitControlPlaneInput> = {
   name: 'init',
-  absentPhases: controlPlanePhases('init'),
   phases: [
     pullImages.select((input) => input.pull),
     ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => phase.select((input) => input.pki)),
@@ -212,9 +212,10 @@ async function observeInitHost(context: PhaseContext, options: InitControlPlaneO
   return { node, observed, routes, running, lockedOut, found };
 }
 
-function resolveInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<ResolvedCluster> {
+async function resolveInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<ResolvedCluster> {
+  const { given } = options;
   return resolveClusterConfiguration({
-    found: found.model ?? {},
+    found: found.model ?? (given === null ? {} : { kubernetesVersion: await given.version() }),
     declared: options.cluster,
     bindPort: observed.localAPIEndpoint.bindPort,
     kubelet: node.facts.kubelet,
@@ -267,8 +268,7 @@ async function prepareAdmission(
   cluster: DefaultedCluster,
   { pki, node }: PreparedControlPlane,
 ): Promise<Admission> {
-  const caPem = pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
-  const apiServer = caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
+  const apiServer = serverToJoin(options, cluster, { pki, node });
   const tokens = await planInitTokens(context, { ...options, apiServer });
   if (!options.uploadCerts) return { apiServer, tokens, shared: null };
   const shared = await prepareUpload(context, {
@@ -282,6 +282,17 @@ async function prepareAdmission(
     show: options.showCertificateKey,
   });
   return { apiServer, tokens, shared };
+}
+
+/** The given API server, or that of the host; at the control plane endpoint, if one is declared. */
+function serverToJoin(
+  { givenServer }: InitControlPlaneOptions,
+  { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
+  { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
+): Admission['apiServer'] {
+  if (givenServer) return { ...givenServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
+  const caPem = pki.textAt(pkiPath(certificatesDir, 'ca', 'crt'));
+  return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }
 
 interface Designed {

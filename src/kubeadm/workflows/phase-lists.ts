@@ -1,5 +1,4 @@
 import { PREFLIGHT_PHASE, type Workflow } from '../../host/run-workflow.ts';
-import { initWorkflow } from './init.ts';
 import { initControlPlaneWorkflow } from './init-control-plane.ts';
 import { joinWorkflow } from './join.ts';
 import { joinControlPlaneWorkflow } from './join-control-plane.ts';
@@ -9,43 +8,26 @@ import { upgradeApplyWorkflow } from './upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from './upgrade/upgrade-control-plane-node.ts';
 import { upgradeNodeWorkflow } from './upgrade/upgrade-node.ts';
 
-interface CommandWorkflow {
-  readonly workflow: Pick<Workflow<never, never>, 'phases'>;
-  /** When the command runs this workflow and no other one, for help: `with --kubeconfig`. */
-  readonly condition?: string;
-}
+type Phases = Pick<Workflow<never, never>, 'phases'>;
 
 /** The phases of each command, from its workflows. */
 export const PHASE_LISTS: PhaseLists = {
-  init: phasesOf({ workflow: initControlPlaneWorkflow }, { workflow: initWorkflow, condition: 'with --kubeconfig' }),
-  join: phasesOf({ workflow: joinControlPlaneWorkflow, condition: 'with --control-plane' }, { workflow: joinWorkflow }),
-  reset: phasesOf({ workflow: resetWorkflow }),
-  'upgrade apply': phasesOf({ workflow: upgradeApplyWorkflow }),
-  'upgrade node': phasesOf(
-    { workflow: upgradeControlPlaneNodeWorkflow, condition: 'on control planes' },
-    { workflow: upgradeNodeWorkflow },
-  ),
+  init: phasesOf(initControlPlaneWorkflow),
+  join: phasesOf(joinControlPlaneWorkflow, joinWorkflow, 'with --control-plane'),
+  reset: phasesOf(resetWorkflow),
+  'upgrade apply': phasesOf(upgradeApplyWorkflow),
+  'upgrade node': phasesOf(upgradeControlPlaneNodeWorkflow, upgradeNodeWorkflow, 'on control planes'),
 };
 
 /**
- * Merges the phases of workflows that one command runs. A phase of one workflow with a condition names the condition.
- * @param whole the workflow with most phases, in whose order they are listed
- * @param others a phase that only these have is listed after the phase that precedes it in them
+ * Lists the phases of a command.
+ * @param whole the workflow with all phases
+ * @param part another workflow of the command, which runs unless the condition holds
  */
-function phasesOf(whole: CommandWorkflow, ...others: readonly CommandWorkflow[]): readonly PhaseHelp[] {
-  const all = [whole, ...others];
-  const helpOf = ({ name, short }: PhaseHelp, condition: string | undefined): PhaseHelp => {
-    const isShared = all.filter(({ workflow }) => workflow.phases.some((phase) => phase.name === name)).length > 1;
-    return { name, short: condition === undefined || isShared ? short : `${short} (only ${condition})` };
-  };
-  const merged = [PREFLIGHT_PHASE, ...whole.workflow.phases.map((phase) => helpOf(phase, whole.condition))];
-  const indexOf = (name: string): number => merged.findIndex((phase) => phase.name === name);
-  for (const { workflow, condition } of others) {
-    let at = 0;
-    for (const phase of workflow.phases) {
-      if (indexOf(phase.name) < 0) merged.splice(at + 1, 0, helpOf(phase, condition));
-      at = indexOf(phase.name);
-    }
-  }
-  return merged;
+function phasesOf(whole: Phases, part = whole, condition = ''): readonly PhaseHelp[] {
+  const phases = whole.phases.map(({ name, short }): PhaseHelp => {
+    const isShared = part.phases.some((phase) => phase.name === name);
+    return { name, short: isShared ? short : `${short} (only ${condition})` };
+  });
+  return [PREFLIGHT_PHASE, ...phases];
 }

@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createCa } from '../../../lab/api-server/pki.ts';
 import type { PlanDocument } from '../../../src/host/plan/document.ts';
+import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { ClusterTarget } from '../../../src/kubeadm/control-plane/cluster-target.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -12,16 +14,22 @@ const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-init-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const kubeconfig = join(directory, 'admin.conf');
-writeFileSync(
-  kubeconfig,
-  JSON.stringify({
-    kind: 'Config',
-    'current-context': 'admin@shop',
-    contexts: [{ name: 'admin@shop', context: { cluster: 'k', user: 'u' } }],
-    clusters: [{ name: 'k', cluster: { server: 'https://shop.test:6443' } }],
-    users: [{ name: 'u', user: { token: 't' } }],
-  }),
-);
+const { certPem } = await createCa();
+const withCa = join(directory, 'with-ca.conf');
+for (const [file, ca] of [
+  [kubeconfig, {}],
+  [withCa, { 'certificate-authority-data': Buffer.from(certPem).toString('base64') }],
+] as const)
+  writeFileSync(
+    file,
+    JSON.stringify({
+      kind: 'Config',
+      'current-context': 'admin@shop',
+      contexts: [{ name: 'admin@shop', context: { cluster: 'k', user: 'u' } }],
+      clusters: [{ name: 'k', cluster: { server: 'https://shop.test:6443', ...ca } }],
+      users: [{ name: 'u', user: { token: 't' } }],
+    }),
+  );
 const PHASE = ['init', 'phase', 'upload-config', 'kubeadm', '--rootfs', join(directory, 'root'), '--node-name', 'cp-1'];
 const OTHERS = ['--apiserver-advertise-address', '192.0.2.10', '--dry-run'];
 const NAME = 'context "admin@shop", https://shop.test:6443';
@@ -41,20 +49,18 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
 }
 
 describe('init with KUBECONFIG', () => {
-  it('bootstraps a control plane and reports that the variable is ignored', async () => {
+  it('bootstraps a control plane: the variable is ignored, as in kubeadm', async () => {
     const args = ['init', '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS, '-o', 'json'];
     const { code, stdout, stderr, targets } = await run(args, { KUBECONFIG: kubeconfig });
     expect(code, stderr).toBe(0);
     const phases = (JSON.parse(stdout) as PlanDocument).hosts[0]?.changes.map(({ phase }) => phase);
     expect(phases).toContain('certs/ca');
     expect(targets).toEqual([]);
-    const notice = `init ignores the environment variable KUBECONFIG (${kubeconfig}) and bootstraps a new cluster. To use the existing cluster, pass --kubeconfig\n`;
-    expect(stderr.split(notice)).toHaveLength(2);
   });
 
-  it('reports nothing about an empty variable, or one that --kubeconfig replaces', async () => {
-    expect((await run([...PHASE, ...OTHERS], { KUBECONFIG: '' })).stderr).not.toContain('KUBECONFIG');
-    expect((await run([...PHASE, ...OTHERS, '--kubeconfig', kubeconfig], { KUBECONFIG: '/nowhere' })).stderr).not.toContain('KUBECONFIG');
+  it('uses the cluster of --kubeconfig in a phase alone, not that of the variable', async () => {
+    const { code, stderr, targets } = await run([...PHASE, ...OTHERS, '--kubeconfig', kubeconfig], { KUBECONFIG: '/nowhere' });
+    expect([code, targets.length], stderr).toEqual([0, 1]);
   });
 
   it('connects to no cluster in a phase alone', async () => {
@@ -68,8 +74,43 @@ describe('init with KUBECONFIG', () => {
   });
 });
 
+describe('init with --kubeconfig', () => {
+  const message = `init creates a new control plane, so it has no option --kubeconfig. To join hosts to the cluster of ${kubeconfig}, run kubeletadm cluster adopt --kubeconfig ${kubeconfig}, then kubeletadm join for each host. [USAGE]\n`;
+
+  it('is refused with the command that prepares an existing cluster', async () => {
+    const services = () => ({ connectCluster: async () => expect.unreachable(), connectHost: async () => expect.unreachable() });
+    const args = ['init', '--kubeconfig', kubeconfig, '--host', 'node1'];
+    expect(await runCommand(args, { services })).toMatchObject({ code: 2, stdout: '', stderr: message });
+  });
+});
+
+describe('a phase of init with --kubeconfig', () => {
+  const phase = async (name: string, version = 'v1.36.2') => {
+    const cluster = Object.assign(fakeCluster({ gitVersion: version }), { server: 'https://shop.test:6443' });
+    const args = ['init', 'phase', ...name.split(' '), '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS.slice(0, 2)];
+    const services = () => ({ connectCluster: async () => cluster });
+    return { cluster, ...(await runCommand([...args, '--kubeconfig', withCa], { services })) };
+  };
+  const map = async (cluster: Cluster, namespace: string, name: string) =>
+    JSON.stringify((await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name }))?.data);
+
+  it('writes the address and CA of the kubeconfig to cluster-info', async () => {
+    const { code, stderr, cluster } = await phase('bootstrap-token');
+    expect(code, stderr).toBe(0);
+    const text = await map(cluster, 'kube-public', 'cluster-info');
+    expect(text).toContain('server: https://shop.test:6443');
+    expect(text).toContain(`certificate-authority-data: ${Buffer.from(certPem).toString('base64')}`);
+  });
+
+  it('declares the version of the API server in a new kubeadm-config', async () => {
+    const { code, stderr, cluster } = await phase('upload-config kubeadm', 'v1.35.3');
+    expect(code, stderr).toBe(0);
+    expect(await map(cluster, 'kube-system', 'kubeadm-config')).toContain('kubernetesVersion: v1.35.3');
+  });
+});
+
 describe('the name of the cluster', () => {
-  it('is in the first line on stderr and in the plan of init --kubeconfig', async () => {
+  it('is in the first line on stderr and in the plan of init phase --kubeconfig', async () => {
     const given = [...PHASE, ...OTHERS, '--kubeconfig', kubeconfig];
     const text = await run(given);
     expect(text.code, text.stderr).toBe(0);

@@ -466,16 +466,16 @@ describe('runWorkflow', () => {
   it('skips phases by name, including control-plane phases, and accepts the phase names of kubeadm', async () => {
     const names = ['etcd/local', 'control-plane/scheduler', 'kubelet-start'];
     const phases = names.map((name) => phase(name, { changes: [], noop: 'fine' }));
-    const done = async (name: 'init' | 'join', skipPhases: readonly string[]): Promise<readonly string[]> => {
+    const done = async (name: 'upgrade node' | 'join', skipPhases: readonly string[]): Promise<readonly string[]> => {
       const { host } = await runWorkflow({ ...warned(phases), name, absentPhases: controlPlanePhases(name) }, world().context, null, {
         dryRun: true,
         skipPhases,
       });
       return host.phases.map((each) => each.phase);
     };
-    expect(await done('init', ['control-plane/scheduler', 'addon'])).toEqual(['etcd/local', 'kubelet-start']);
-    expect(await done('init', ['control-plane', 'etcd'])).toEqual(['kubelet-start']);
-    await expect(done('init', ['control-plan'])).rejects.toThrow('init has no phase control-plan');
+    expect(await done('upgrade node', ['control-plane/scheduler', 'addon'])).toEqual(['etcd/local', 'kubelet-start']);
+    expect(await done('upgrade node', ['control-plane', 'etcd'])).toEqual(['kubelet-start']);
+    await expect(done('upgrade node', ['control-plan'])).rejects.toThrow('upgrade node has no phase control-plan');
     await expect(done('join', ['addon'])).rejects.toThrow('join has no phase addon');
   });
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { Secret } from '../../../../src/base/text/secret.ts';
 import type { RunSettings } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
+import { applyClusterDefaults } from '../../../../src/kubeadm/config/defaults.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { designFirstNode } from '../../../../src/kubeadm/workflows/node/design-first-node.ts';
+import { observeNode } from '../../../../src/kubeadm/workflows/node/observe-node.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import {
@@ -22,7 +23,6 @@ import {
 import { fakePod } from '../../../support/pods-on-node.ts';
 import { withRun } from '../../../support/with-run.ts';
 
-const TOKEN = new Secret('abcdef.0123456789abcdef');
 const CONFIG = '/var/lib/kubelet/config.yaml';
 useJoinWorld();
 
@@ -109,28 +109,12 @@ describe('a change of a node that would terminate pods', () => {
 
   it('is refused by init', async () => {
     await joined();
-    const { apiServer, ...options } = joinOptions('maxPods: 1');
-    const target = await apiServer();
-    const init = (podLoss: RunSettings['podLoss']) =>
-      planWorkflow(
-        initWorkflow,
-        contextOf(),
-        {
-          ...options,
-          ...withRun({ podLoss }),
-          apiServer: target,
-          cluster: {},
-          kubelet: null,
-          bootstrapTokens: [],
-          freshTokens: [TOKEN],
-          makesTokens: false,
-          withholdToken: true,
-          showJoinCommand: () => undefined,
-          forceUpload: false,
-        },
-        { dryRun: false, skipPhases: [] },
-      );
-    expect(await refusalOf(init('refuse'))).toEqual(REFUSED);
+    const init = async (podLoss: RunSettings['podLoss']) => {
+      const options = { ...joinOptions('maxPods: 1'), ...withRun({ podLoss }), kubelet: null };
+      const settings = { cluster: applyClusterDefaults({}), controlPlaneMinor: 36, running: cluster };
+      return designFirstNode(contextOf(), options, { node: await observeNode(contextOf(), options), ...settings });
+    };
+    expect((await init('refuse')).refusals).toEqual(REFUSED.problems);
     expect((await init('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
   });
 

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/base/text/secret.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
+import { applyClusterDefaults } from '../../../../src/kubeadm/config/defaults.ts';
 import type { NodeRegistration } from '../../../../src/kubeadm/config/model.ts';
 import { NODE_SETTINGS_PATH } from '../../../../src/kubeadm/node-settings/node-settings.ts';
-import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { designFirstNode } from '../../../../src/kubeadm/workflows/node/design-first-node.ts';
+import { observeNode } from '../../../../src/kubeadm/workflows/node/observe-node.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
@@ -125,20 +126,10 @@ describe("the flags of a host's own unit", () => {
 
   it('are kept by init', async () => {
     ownUnit('--node-ip=10.0.0.1');
-    const { apiServer, ...shared } = options({});
-    const init = {
-      ...shared,
-      apiServer: await apiServer(),
-      cluster: {},
-      kubelet: null,
-      bootstrapTokens: [],
-      freshTokens: [new Secret('abcdef.0123456789abcdef')],
-      makesTokens: false,
-      forceUpload: false,
-      withholdToken: true,
-      showJoinCommand: () => undefined,
-    };
-    expect(flagsIn(await planWorkflow(initWorkflow, context(), init, RUN))).toBe('KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n');
+    const first = { ...options({}), kubelet: null };
+    const settings = { cluster: applyClusterDefaults({}), controlPlaneMinor: 36, running: cluster };
+    const { start } = await designFirstNode(context(), first, { node: await observeNode(context(), first), ...settings });
+    expect(start.files.find(({ path }) => path === FLAGS)?.content).toBe('KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n');
   });
 
   it('stay when a run is killed after any of its changes', async () => {

@@ -3,7 +3,6 @@ import { definePhase } from '../../../../src/host/phase.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { checksOf } from '../../../../src/kubeadm/use-cases/init-phases.ts';
-import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { joinControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/join-control-plane.ts';
@@ -33,7 +32,7 @@ async function planned(phases: Phases, run: { readonly skipPhases?: readonly str
 const namesOf = (phases: Phases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each<[PhasedCommand, readonly Phases[]]>([
-  ['init', [initControlPlaneWorkflow.phases, initWorkflow.phases]],
+  ['init', [initControlPlaneWorkflow.phases]],
   ['join', [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
   ['upgrade apply', [upgradeApplyWorkflow.phases]],
   ['upgrade node', [upgradeControlPlaneNodeWorkflow.phases, upgradeNodeWorkflow.phases]],
@@ -63,14 +62,8 @@ describe.each<[PhasedCommand, readonly Phases[]]>([
   });
 });
 
-it('lists a phase of another workflow after the phase that precedes it', () => {
-  const names = namesOf(PHASE_LISTS.init);
-  expect(names[names.indexOf('kubelet-wait-bootstrap') - 1]).toBe('kubelet-start/remember');
-});
-
 it('names the condition under which a phase of one workflow runs', () => {
   const shortOf = (command: PhasedCommand, name: string) => PHASE_LISTS[command].find((phase) => phase.name === name)?.short;
-  expect(shortOf('init', 'kubelet-wait-bootstrap')).toMatch(/ \(only with --kubeconfig\)$/);
   expect(shortOf('init', 'certs/ca')).not.toContain('only');
   expect(shortOf('join', 'etcd-join')).toMatch(/ \(only with --control-plane\)$/);
   expect(shortOf('join', 'kubelet-start')).not.toContain('only');
@@ -80,7 +73,6 @@ it('names the condition under which a phase of one workflow runs', () => {
 describe('the checks of a single phase', () => {
   it.each([
     ['init', initControlPlaneWorkflow],
-    ['init --kubeconfig', initWorkflow],
     ['join', joinWorkflow],
     ['join --control-plane', joinControlPlaneWorkflow],
   ])('of %s are those of a changed kubelet, or none', (_, workflow) => {
