@@ -29,12 +29,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'plan',
     description: 'Show the changes a fleet file would make to its hosts (same as fleet plan)',
-    load: async () => (await import('./fleet-run-command.ts')).definePlan,
+    load: async () => (await import('./fleet-plan-command.ts')).definePlan,
   },
   {
     name: 'apply',
     description: 'Apply a fleet file or a saved plan (same as fleet apply)',
-    load: async () => (await import('./fleet-run-command.ts')).defineApply,
+    load: async () => (await import('./fleet-apply-command.ts')).defineApply,
   },
   {
     name: 'upgrade',

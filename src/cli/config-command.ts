@@ -7,9 +7,9 @@ import type { CommandOptions, On } from './command.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
-import { addSections } from './help-layout.ts';
+import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
 import { addInitOptions } from './init-command.ts';
-import { addKubeletConfigCommands, addMigrateCommand, DEFAULT_KUBERNETES_MINOR } from './kubelet-config-commands.ts';
+import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
 import { nodeRequest } from './node-request.ts';
 import {
   addClusterOptions,

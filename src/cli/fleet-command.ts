@@ -1,32 +1,41 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
 import type { Selection } from '../fleet/file/select.ts';
-import { isNodeIp, NODE_IP_FORM } from '../kubelet/flags/node-ip.ts';
+import type { CommitsRequest } from '../fleet/use-cases/finish-commits.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { FleetCommitRequest } from './fleet-commit.ts';
+import { defineApply } from './fleet-apply-command.ts';
+import type { FleetDriftRequest } from './fleet-drift.ts';
+import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';
-import type { FleetInitRequest } from './fleet-init.ts';
+import { initCommand, validateCommand } from './fleet-init-command.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
-import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
+import { addFleetHostOptions, addReport, addRunOptions, fleetRunRequest } from './fleet-options.ts';
+import { definePlan } from './fleet-plan-command.ts';
+import type { FleetStatusRequest } from './fleet-status.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
-import type { FleetValidateRequest } from './fleet-validate.ts';
-import { addSections } from './help-layout.ts';
-import { DEFAULT_KUBERNETES_MINOR } from './kubelet-config-commands.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
+  addClusterOptions,
   addFleetFileOption,
   addFleetSelectionOptions,
   addSshOptions,
   addTableOptions,
   FLEET_COMMAND_TIMEOUT,
+  integerBetween,
   outputOption,
+  readOutputOption,
+  SECONDS_OF_A_DAY,
 } from './options.ts';
+import type { Services } from './output/services.ts';
 import {
   connectionRequest,
   flagChoice,
+  flagNumber,
   flagText,
   fleetRequest,
   hostAddress,
   outputRequest,
+  readFormat,
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
@@ -54,28 +63,6 @@ export function defineFleet(fleet: Command, on: On): void {
   });
 }
 
-function initCommand(fleet: Command, on: On): void {
-  const init = addFleetFileOption(
-    fleet.command('init').description('Create a fleet file to start from; an existing file is not overwritten'),
-    "fleet file to create; '-' for standard output (default: fleet.yaml)",
-  )
-    .option('--from-ansible <path>', 'Ansible inventory to import hosts from')
-    .option('--from-ssh-config [file]', 'ssh_config file to import hosts from (without a value: ~/.ssh/config)')
-    .option(
-      '--from-vagrant [file]',
-      "saved output of vagrant ssh-config to import hosts from, or '-' for standard input (without a value: runs vagrant ssh-config)",
-    )
-    .option('--from-k0sctl <file>', 'k0sctl.yaml to import hosts from: role, name, address, user, port, key and bastion')
-    .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
-  on(init, initRequest, async (...args) => (await import('./fleet-init.ts')).runFleetInit(...args));
-  addSections(init, {
-    examples: `  kubeletadm fleet init
-  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini
-  kubeletadm fleet init --from-k0sctl k0sctl.yaml
-  vagrant ssh-config | kubeletadm fleet init --from-vagrant - --node-ip 192.168.56.0/24`,
-  });
-}
-
 function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
@@ -100,33 +87,6 @@ function inventoryHost(options: CommandOptions): string | undefined {
   return flagText(options, 'host')?.replace(/^hosts?\//, '');
 }
 
-function validateCommand(fleet: Command, on: On): void {
-  const validate = addFleetFileOption(
-    fleet
-      .command('validate')
-      .description('Validate a fleet file and each configuration in the file; the exit code is 2 if something is invalid'),
-  )
-    .option(
-      '--kubernetes-version <version>',
-      `kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
-    )
-    .addOption(outputOption(['text', 'json', 'sarif']));
-  on(
-    validate,
-    (_, options): FleetValidateRequest => ({
-      file: flagText(options, 'file'),
-      kubernetesVersion: flagText(options, 'kubernetesVersion'),
-      format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
-    }),
-    async (...args) => (await import('./fleet-validate.ts')).runFleetValidate(...args),
-  );
-  addSections(validate, {
-    examples: `  kubeletadm fleet validate -f fleet.yaml
-  # before an upgrade
-  kubeletadm fleet validate --kubernetes-version 1.35`,
-  });
-}
-
 /**
  * `fleet confirm` and `fleet revert`: finish changes of a run that stopped, or lost its host, before it
  * confirmed them.
@@ -135,9 +95,9 @@ function addCommitCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', HOST_NAMES))), FLEET_COMMAND_TIMEOUT);
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
-  on(confirm, commitRequest, async (...args) => (await import('./fleet-commit.ts')).runFleetConfirm(...args));
+  on(confirm, commitRequest, (services, request) => runFinish(services, request, 'confirmCommits'));
   const revert = options(fleet.command('revert').description('Roll back a pending change immediately'));
-  on(revert, commitRequest, async (...args) => (await import('./fleet-commit.ts')).runFleetRevert(...args));
+  on(revert, commitRequest, (services, request) => runFinish(services, request, 'revertCommits'));
   for (const [command, verb] of [
     [confirm, 'confirm'],
     [revert, 'revert'],
@@ -210,27 +170,128 @@ function trustCommand(fleet: Command, on: On): void {
   addSections(trust, { examples: '  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run' });
 }
 
-function initRequest(_: readonly string[], options: CommandOptions): FleetInitRequest {
-  const { fromSshConfig, fromVagrant } = options;
-  return {
-    file: flagText(options, 'file'),
-    ansible: flagText(options, 'fromAnsible'),
-    sshConfig: fromSshConfig === true ? '~/.ssh/config' : flagText(options, 'fromSshConfig'),
-    k0sctl: flagText(options, 'fromK0sctl'),
-    vagrant: fromVagrant === true ? null : flagText(options, 'fromVagrant'),
-    nodeIP: readNodeIp(options),
-  };
-}
-
-function readNodeIp(options: CommandOptions): string | undefined {
-  const nodeIP = flagText(options, 'nodeIp');
-  if (nodeIP !== undefined && !isNodeIp(nodeIP)) throw usageError(`--node-ip: ${nodeIP} is not the IP of a node`, NODE_IP_FORM);
-  return nodeIP;
-}
-
 function commitRequest(hosts: readonly string[], options: CommandOptions): FleetCommitRequest {
   const { file, selection } = fleetRequest(options);
   if (namedHostsOf(hosts, options).length === 0 && !isSelection(selection))
     throw usageError('no host was given', 'Pass names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
   return { file, selection, hosts: namedHostsOf(hosts, options), connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }
+
+/** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
+function defineFleetRun(fleet: Command, on: On): void {
+  definePlan(fleet.command('plan').description('Show the changes a fleet file would make to its hosts, without making them'), on);
+  defineApply(fleet.command('apply').description('Apply a fleet file or a saved plan'), on);
+  defineStatus(
+    fleet.command('status').description('Show the kubelet version, configuration, health, Node status and drift of each host'),
+    on,
+  );
+  defineDrift(fleet.command('drift').description('Show where hosts differ from the configuration in the fleet file and the cluster'), on);
+  defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
+}
+
+interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {
+  readonly verbosity: number;
+}
+
+async function runFinish(
+  services: Services,
+  { verbosity, ...request }: FleetCommitRequest,
+  name: 'confirmCommits' | 'revertCommits',
+): Promise<ExitCode> {
+  const { [name]: work } = await import('../fleet/use-cases/finish-commits.ts');
+  const { finishedHosts, exitCode, problems } = await work(services, {
+    ...request,
+    reporter: services.reporter({ verbosity, format: 'text' }),
+    onHost: (name, result) => services.output.stdout(`${name}: ${result}\n`),
+  });
+  if (problems.length > 0) throw new AppError(problems, { exitCode });
+  if (finishedHosts === 0) services.output.stdout('Nothing to do: no change is pending.\n');
+  return 0;
+}
+
+function defineDrift(drift: Command, on: On): void {
+  addOptionGroup(drift, HEADINGS.output, (output) =>
+    output
+      .addOption(readOutputOption())
+      .option('--exit-code', 'exit with code 6 if a host has drifted')
+      .option('--diff', 'show the changes that apply would make'),
+  );
+  on(
+    addRunOptions(drift),
+    (_, options): FleetDriftRequest => ({
+      ...fleetRunRequest(options),
+      output: { format: readFormat(options), verbosity: verbosityOf(options) },
+      showsDiff: options.diff === true,
+      failsIfDrifted: options.exitCode === true,
+    }),
+    async (...args) => (await import('./fleet-drift.ts')).runFleetDrift(...args),
+  );
+  addSections(drift, { examples: DRIFT_EXAMPLES });
+}
+
+const DRIFT_EXAMPLES = `  # in a cron job: exit code 6 after a manual edit, or if a package overwrote a file
+  kubeletadm fleet drift -f fleet.yaml --exit-code
+  kubeletadm fleet drift --limit edge-017 --diff`;
+
+function defineExec(exec: Command, on: On): void {
+  addFleetHostOptions(
+    exec
+      .argument(
+        '<command...>',
+        "command and its arguments, after --; a single argument is run by a shell on the host, e.g. 'journalctl -u kubelet | tail -1'",
+      )
+      .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
+      .addOption(outputOption(['text', 'json'], 'output format; json: one object per host')),
+    {
+      commandTimeout:
+        'time limit for each command that kubeletadm itself runs on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
+    },
+  );
+  on(exec, execRequest, async (...args) => (await import('./fleet-exec.ts')).runFleetExec(...args));
+  addSections(exec, { examples: EXEC_EXAMPLES });
+}
+
+function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
+  const [only = ''] = args;
+  if (args.length === 0)
+    throw usageError('no command was given', 'Write the command after --: kubeletadm fleet exec -- systemctl is-active kubelet');
+  return {
+    ...fleetRequest(options),
+    argv: args.length === 1 ? ['sh', '-c', only] : args,
+    connection: connectionRequest(options),
+    parallel: parallelOf(options),
+    timeoutMs: flagNumber(options, 'timeout', 60) * 1000,
+    format: flagChoice(options, 'output', ['text', 'json']),
+  };
+}
+
+const EXEC_EXAMPLES = `  kubeletadm fleet exec -f fleet.yaml -- systemctl is-active kubelet
+  kubeletadm fleet exec --group edge -- 'journalctl -u kubelet -n 3 | tail -1'`;
+
+function defineStatus(status: Command, on: On): void {
+  addOptionGroup(addReport(addTableOptions(status)), HEADINGS.output, (output) =>
+    output.option('-w, --watch', 'after the first table, read the hosts again every 10 s and print changed rows until interrupted'),
+  );
+  addClusterOptions(addFleetHostOptions(status));
+  on(
+    status,
+    (_, options): FleetStatusRequest => ({
+      ...fleetRunRequest(options),
+      output: { ...tableRequest(options), verbosity: verbosityOf(options) },
+      watches: watchesStatus(options),
+      report: flagText(options, 'report'),
+    }),
+    async (...args) => (await import('./fleet-status.ts')).runFleetStatus(...args),
+  );
+  addSections(status, { examples: STATUS_EXAMPLES });
+}
+
+function watchesStatus(options: CommandOptions): boolean {
+  if (options.watch === true && options.report !== undefined)
+    throw usageError('--watch and --report cannot be combined', 'Omit one of the two');
+  return options.watch === true;
+}
+
+const STATUS_EXAMPLES = `  kubeletadm fleet status -f fleet.yaml
+  kubeletadm fleet status --group edge -o json
+  kubeletadm fleet status -l pool=edge -o jsonpath='{range .hosts[?(@.drift!="none")]}{.host}{"\\n"}{end}'`;

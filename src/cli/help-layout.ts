@@ -127,3 +127,8 @@ function phaseLines(phases: readonly PhaseHelp[], helper: Help): readonly string
   const width = Math.min(Math.max(...phases.map(({ name }) => name.length)), termWidthOf(helper));
   return phases.map(({ name, short }) => helper.formatItem(name, width, short, helper));
 }
+
+/** The newest minor of the catalogue, which help does not load. */
+export const NEWEST_KUBERNETES_MINOR = '1.37';
+/** The minor that is used when none is given. */
+export const DEFAULT_KUBERNETES_MINOR = '1.36';

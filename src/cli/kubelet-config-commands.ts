@@ -7,7 +7,7 @@ import type { ConfigDefaultsRequest, ConfigSchemaRequest } from './config-defaul
 import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
-import { addSections } from './help-layout.ts';
+import { addSections, DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from './help-layout.ts';
 import { addClusterOptions, addFleetNames, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { DocumentFormat } from './output/show-document.ts';
@@ -21,11 +21,6 @@ import {
   outputRequest,
   readFormat,
 } from './request-parts.ts';
-
-/** The newest minor of the catalogue, which help does not load. */
-export const NEWEST_KUBERNETES_MINOR = '1.37';
-/** The minor that is used when none is given. */
-export const DEFAULT_KUBERNETES_MINOR = '1.36';
 
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKubeletConfigCommands(config: Command, on: On): void {

@@ -5,7 +5,7 @@ import { joinLines } from '../base/text/styled.ts';
 import type { ResetFleetRequest, ResetQuestion, ResetRequest } from '../fleet/use-cases/reset-hosts.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On } from './command.ts';
-import { addFleetHostOptions } from './fleet-run-command.ts';
+import { addFleetHostOptions } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';

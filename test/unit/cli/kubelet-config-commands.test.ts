@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from '../../../src/cli/kubelet-config-commands.ts';
+import { DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from '../../../src/cli/help-layout.ts';
 import { DEFAULT_MINOR, formatMinor, NEWEST_MINOR } from '../../../src/kubelet/catalogue/catalogue.ts';
 
 it('has the newest minor of the catalogue in its help', () => {

@@ -1,0 +1,166 @@
+import { type Command, Option } from 'commander';
+import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { joinLines } from '../base/text/styled.ts';
+import type { ApplyFleetRequest, NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
+import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
+import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
+import type { On } from './command.ts';
+import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, type RunTexts, signerFiles } from './fleet-options.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { ALLOW_POD_LOSS, allowText, IMPACT_NOTES, outputOption, TAKE_OVER } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
+import type { RunReport } from './report/report-file.ts';
+import { withReport } from './report/with-report.ts';
+import { flagText, outputRequest } from './request-parts.ts';
+import { addRolloutOptions, canaryOption } from './rollout-options.ts';
+import { addConfirmOptions, addReasonOption } from './writing-options.ts';
+
+/** `apply`, `fleet apply`. */
+export function defineApply(apply: Command, on: On): void {
+  apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
+  addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
+  addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
+    rollout
+      .option(
+        '--replan',
+        'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
+      )
+      .option('--again', 'reapply a saved plan to hosts that differ from it again after it was applied (default: refuse them)')
+      .option(
+        '--no-inspect-first',
+        'with --yes: do not inspect all hosts before the first is changed; refused hosts are skipped (default: if a reachable host is refused, no host is changed, unless --max-fail permits the number of refused hosts)',
+      )
+      .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
+  );
+  apply.option(
+    '-y, --yes',
+    'apply a fleet file without asking (default: show the plan and ask). Without a terminal, this option is required. A saved plan is always applied without asking',
+  );
+  addSignerOptions(apply);
+  addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
+  on(
+    addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
+    ([planFile], options): FleetApplyRequest => ({
+      ...fleetRunRequest(options),
+      planFile,
+      isApproved: options.yes === true,
+      signers: signerFiles(options),
+      inspectsFirst: options.inspectFirst !== false,
+      retriesFailed: options.retry !== undefined,
+      output: outputRequest(options),
+      report: flagText(options, 'report'),
+    }),
+    runFleetApply,
+  );
+  addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
+}
+
+const APPLY_TEXTS: RunTexts = {
+  takeOver: TAKE_OVER,
+  bundle: 'file made by kubeletadm bundle create; images and files that a host lacks are copied from it',
+  allow: allowText('new-pods-only; for a saved plan, the class that the plan was made with'),
+  allowPodLoss: ALLOW_POD_LOSS,
+  parallel: 'maximum number of hosts inspected or changed at once',
+};
+
+const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.\n\n${IMPACT_NOTES}`;
+
+const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --max-unavailable 10% --max-fail 2
+  kubeletadm apply plan.json
+  kubeletadm apply plan.json --require-signature allowed_signers`;
+
+interface FleetApplyRequest extends ApplyFleetRequest {
+  /** JSON: one event per line. */
+  readonly output: OutputRequest;
+  /** The file of the HTML report; undefined: none. */
+  readonly report: string | undefined;
+}
+
+/** `fleet apply [PLAN]`, `apply [PLAN]`. */
+async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
+  const { fleetFileOf } = await import('../fleet/use-cases/load-fleet.ts');
+  const subject = request.planFile ?? fleetFileOf(request.file);
+  const { failure } = await withReport(services, { command: 'apply', file: request.report, subject }, async (report) => ({
+    failure: await applyAndPrint(services, request, report),
+  }));
+  if (failure !== null) throw failure;
+  return 0;
+}
+
+async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
+  const [{ applyFleet }, { retryLine }, { watchRun }] = await Promise.all([
+    import('../fleet/use-cases/apply-fleet.ts'),
+    import('./fleet-report.ts'),
+    import('./watch-run.ts'),
+  ]);
+  const { output } = request;
+  const shown = shownWarnings();
+  return applyFleet(services, request, {
+    warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
+    nothing: (work) => {
+      if (output.format !== 'json') services.output.stdout(nothingToDo(work, retryLine));
+    },
+    approval: {
+      obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
+      planning: () => {
+        const watch = watchRun(services, output, { title: 'plan', reads: true, events: true });
+        return { ...watch, ports: { ...watch.ports, reporterOf: (host) => shown.record(watch.ports.reporterOf(host)) } };
+      },
+      approve: (plan) => approve(services, plan, output.verbosity),
+    },
+    begin: (interruption, canary) => {
+      const title = ['apply', request.planFile ?? request.file ?? ''].join(' ').trim();
+      const watch = watchRun(services, output, { title, events: true, interruption });
+      report?.useCanary(canary);
+      const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };
+      return {
+        ...watch,
+        ports: report?.record(ports) ?? ports,
+        done: watch.showEnd,
+      };
+    },
+  });
+}
+
+/** The warnings of hosts that were shown while the hosts were planned: the run does not repeat them. */
+function shownWarnings() {
+  const keys = new Set<string>();
+  const keyOf = ({ host, phase, code, message }: ReportEvent): string => [host, phase, code, message].join('\0');
+  return {
+    record: (reporter: Reporter): Reporter => ({
+      ...reporter,
+      report: (event) => {
+        if (event.level === 'warning') keys.add(keyOf(event));
+        reporter.report(event);
+      },
+    }),
+    omit: (reporter: Reporter): Reporter => ({
+      ...reporter,
+      report: (event) => {
+        if (event.level !== 'warning' || !keys.has(keyOf(event))) reporter.report(event);
+      },
+    }),
+  };
+}
+
+/** Shows the folded plan with its counts, and asks. */
+async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, verbosity: number): Promise<boolean> {
+  const [{ problemsOf }, { canaryLine, clusterLine, planLines, planSummary }] = await Promise.all([
+    import('../fleet/run/fleet-failure.ts'),
+    import('./fleet-report.ts'),
+  ]);
+  const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
+  const lines = planLines(outcomes, { origins: false, verbosity });
+  services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]));
+  return (await services.confirm('Apply these changes? [y/N] ')) === true;
+}
+
+/** Limits the summary to hosts that the saved plan and the selection cover. */
+function nothingToDo({ unplanned, unchanged, retry }: NothingToApply, retryLine: (retry: RetriedHosts) => string): string {
+  if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
+  if (retry === null)
+    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
+  return `${retryLine(retry)}\n`;
+}

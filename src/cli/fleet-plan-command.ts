@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { joinLines } from '../base/text/styled.ts';
+import type { FleetCluster } from '../fleet/file/model.ts';
+import { signatureFileOf } from '../fleet/plan/plan-signatures.ts';
+import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
+import type { PlanFleetRequest, PlanFleetResult } from '../fleet/use-cases/plan-fleet.ts';
+import type { CommandOptions, On } from './command.ts';
+import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
+import type { ShowPlanRequest } from './fleet-plan-show.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { addFleetSelectionOptions, addShowOrigin, IMPACT_NOTES, outputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
+import type { RunReport } from './report/report-file.ts';
+import { withReport } from './report/with-report.ts';
+import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
+import { canaryOption } from './rollout-options.ts';
+
+/** `plan`, `fleet plan`. */
+export function definePlan(plan: Command, on: On): void {
+  addOptionGroup(plan, HEADINGS.rollout, (rollout) => rollout.addOption(canaryOption()));
+  addOptionGroup(plan, HEADINGS.output, (output) =>
+    output
+      .option('--out <file>', 'file to save the plan to, for apply')
+      .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h; 1h with --sign)')
+      .option(
+        '--sign <key>',
+        'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan: plan.json.sig for --out plan.json',
+      )
+      .addOption(outputOption(['text', 'json', 'yaml']))
+      .option('--exit-code', 'exit with code 6 if changes are pending'),
+  );
+  on(
+    addRunOptions(addReport(addShowOrigin(plan)), { allow: PLANNED_ALLOW, allowPodLoss: PLANNED_POD_LOSS }),
+    fleetPlanRequest,
+    runFleetPlan,
+  );
+  defineShow(plan.command('show').description('Print a saved plan with its times of creation and expiration'), on);
+  addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
+}
+
+/** `plan show`, `fleet plan show`. */
+function defineShow(show: Command, on: On): void {
+  addFleetSelectionOptions(
+    addSignerOptions(show.argument('<file>', "saved plan; '-' for standard input").addOption(outputOption(['text', 'json', 'yaml']))),
+    { file: 'the saved plan' },
+  );
+  on(
+    show,
+    ([file = ''], options): ShowPlanRequest => ({
+      file,
+      signers: signerFiles(options),
+      selection: fleetRequest(options).selection,
+      output: outputRequest(options),
+    }),
+    async (...args) => (await import('./fleet-plan-show.ts')).runShowPlan(...args),
+  );
+  addSections(show, { examples: SHOW_EXAMPLES });
+}
+
+function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetPlanRequest {
+  const [out, signingKey, report] = [flagText(options, 'out'), flagText(options, 'sign'), flagText(options, 'report')];
+  if (report !== undefined && report === out) throw usageError('--out and --report name the same file', 'Pass two different files');
+  if (signingKey !== undefined && out === undefined)
+    throw usageError('--sign requires --out', 'Add --out FILE, the file of the saved plan');
+  return {
+    ...fleetRunRequest(options),
+    output: planRequest(options),
+    out,
+    report,
+    signingKey,
+    validForMs: flagDuration(options, 'validFor', { flag: '--valid-for', example: 'Use a duration such as 8h or 30m', least: 1 }),
+  };
+}
+
+const PLANNED_ALLOW =
+  'most disruptive class of changes that apply may make to a running kubelet; the classes are explained below (default: new-pods-only)';
+
+const PLANNED_POD_LOSS =
+  'also plan changes that terminate running pods or prevent new pods from starting; apply of the saved plan needs no further option';
+
+const PLAN_NOTES = `Hosts that are not nodes yet would join the cluster. Existing nodes would get the configuration defined by the fleet file and the cluster.\n\n${IMPACT_NOTES}`;
+
+const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
+  kubeletadm plan -f fleet.yaml --group edge --out plan.json
+  # signed with a key of ssh-agent, and valid for a working day
+  kubeletadm plan --out plan.json --sign ~/.ssh/id_ed25519.pub --valid-for 8h`;
+
+const SHOW_EXAMPLES = `  kubeletadm plan show plan.json
+  kubeletadm plan show plan.json --limit edge-017 -o json`;
+
+interface FleetPlanRequest extends Omit<PlanFleetRequest, 'asDocument'> {
+  readonly output: PlanRequest;
+  /** The file of the HTML report; undefined: none. */
+  readonly report: string | undefined;
+}
+
+/** `fleet plan`, `plan`. */
+async function runFleetPlan(services: Services, request: FleetPlanRequest): Promise<ExitCode> {
+  const { fleetFileOf } = await import('../fleet/use-cases/load-fleet.ts');
+  const { output: plan, report } = request;
+  const { isPending, failure } = await withReport(
+    services,
+    { command: 'plan', file: report, subject: fleetFileOf(request.file) },
+    (recorded) => planAndPrint(services, request, recorded),
+  );
+  if (failure !== null) throw failure;
+  return isPending && plan.failsIfChanged ? 6 : 0;
+}
+
+async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): Promise<PlanFleetResult> {
+  const [{ planFleet }, { canaryLine, clusterLine, planLines, planSummary }, { renderDocument }, { watchRun }] = await Promise.all([
+    import('../fleet/use-cases/plan-fleet.ts'),
+    import('./fleet-report.ts'),
+    import('./output/show-document.ts'),
+    import('./watch-run.ts'),
+  ]);
+  const { output: plan, signingKey } = request;
+  const watch = watchRun(services, plan, { title: 'plan', reads: true });
+  return planFleet(
+    services,
+    { ...request, asDocument: plan.format !== 'text' },
+    {
+      ...watch,
+      ports: report?.record(watch.ports) ?? watch.ports,
+      warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
+      planned: ({ outcomes, canary, access, document }) => {
+        watch.close();
+        if (access !== null) report?.useCluster(access.cluster);
+        if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
+        else {
+          const lines = planLines(outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
+          services.output.stdout(
+            joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...canaryLine(canary), planSummary(outcomes)]),
+          );
+        }
+      },
+      saved: (file, saved, { cluster }) => {
+        services.output.stderr(`${savedLine(file, saved, cluster)}\n`);
+        if (signingKey !== undefined) services.output.stderr(`signed with ${signingKey}: ${signatureFileOf(file)}\n`);
+      },
+    },
+  ).finally(() => watch.close());
+}
+
+/** Reports the source of the secrets, which the plan does not contain. */
+function savedLine(file: string, { id, hosts, validity }: SavedPlan, { token }: FleetCluster): string {
+  const pending = hosts.filter(({ status }) => status === 'pending').length;
+  const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
+  return `saved ${file}: ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, plan ID ${id}, valid until ${validity.expiresAt}. The file contains no secrets; apply uses a bootstrap token that is ${source} at that time`;
+}
