@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { AdditionalFile, PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
@@ -7,48 +7,18 @@ import { hostsOf } from '../fleet/amount.ts';
 import type { AssignedRequest, NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { parseNodeName } from '../kube/node-name.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicAssignRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
-import type { DynamicGcRequest } from './dynamic-gc.ts';
-import type { DynamicInspectRequest } from './dynamic-inspect.ts';
-import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
+import { addBackend, defineGc, defineInspect, defineReads } from './dynamic-read-command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import {
-  addClusterOptions,
-  addDryRunOptions,
-  addFleetNames,
-  addKubeconfigOptions,
-  addNodeSelectionOptions,
-  addSshOptions,
-  addTableOptions,
-  addTargetOption,
-  collect,
-  HOST_FORMS,
-  readOutputOption,
-} from './options.ts';
+import { addClusterOptions, addDryRunOptions, addNodeSelectionOptions, collect } from './options.ts';
+import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import {
-  backendOf,
-  connectionRequest,
-  flagDuration,
-  flagList,
-  flagText,
-  fleetNames,
-  hostAddress,
-  hostsRequest,
-  kubeconfigRequest,
-  nodeChoice,
-  planRequest,
-  readFormat,
-  runRequest,
-  tableRequest,
-  verbosityOf,
-} from './request-parts.ts';
+import { backendOf, flagList, flagText, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
 import { amountOf } from './rollout-options.ts';
-import { addLockOption, readReason, writingRequest } from './writing-options.ts';
+import { readReason } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
@@ -97,7 +67,7 @@ function definePush(dynamic: Command, on: On): void {
       plan: planRequest(options),
       run: runRequest(options),
     }),
-    async (...args) => (await import('./dynamic-push.ts')).runDynamicPush(...args),
+    runDynamicPush,
   );
 }
 
@@ -141,68 +111,6 @@ function defineReset(dynamic: Command, on: On): void {
   );
 }
 
-function defineReads(dynamic: Command, on: On): void {
-  const status = dynamic
-    .command('status')
-    .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
-    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file (default: all)')
-    .option('-w, --watch', 'after the first table, print changed rows until interrupted');
-  addTableOptions(status);
-  addNodeSelectionOptions(status);
-  on(addClusterOptions(addBackend(status)), statusRequest, async (...args) =>
-    (await import('./dynamic-status.ts')).runDynamicStatus(...args),
-  );
-  addSections(status, { notes: STATUS_NOTES });
-  const history = dynamic
-    .command('history')
-    .description('Show the configuration changes of a node, from the events that the API server still stores')
-    .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
-    .addOption(readOutputOption());
-  on(addFleetNames(addClusterOptions(history)), historyRequest, async (...args) =>
-    (await import('./dynamic-status.ts')).runDynamicHistory(...args),
-  );
-}
-
-function defineGc(dynamic: Command, on: On): void {
-  const gc = dynamic
-    .command('gc')
-    .description('Delete unused ConfigMaps created by dynamic push. With --host, delete unused checkpoints on hosts instead')
-    .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
-    .option('--older-than <duration>', 'minimum age of the ConfigMaps or checkpoints to delete', '1h');
-  addTargetOption(
-    addClusterOptions(addDryRunOptions(gc)),
-    'host, reached over SSH, to delete checkpoints from; ConfigMaps are kept (repeatable)',
-  );
-  addOptionGroup(gc, HEADINGS.host, (host) =>
-    host.option(
-      '--dynamic-config-dir <dir>',
-      'with --host: checkpoint directory of a kubelet up to 1.23 (default: from the command line of the kubelet)',
-    ),
-  );
-  on(addLockOption(addSshOptions(gc)), gcRequest, async (...args) => (await import('./dynamic-gc.ts')).runDynamicGc(...args));
-  addSections(gc, { notes: CHECKPOINT_NOTES });
-}
-
-function defineInspect(dynamic: Command, on: On): void {
-  const inspect = dynamic
-    .command('inspect')
-    .description('Show the checkpoints on a host (local copies of assigned ConfigMaps), and which of them are in use or damaged')
-    .argument('<host>', `${HOST_FORMS}; localhost: the local host`)
-    .option(
-      '--repair',
-      'start a failing kubelet with its local configuration (kubelets up to 1.23: with the last known good configuration, if its checkpoint is intact)',
-    )
-    .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
-  addKubeconfigOptions(
-    addDryRunOptions(inspect),
-    'kubeconfig for more checks: the author of the assignment, differences between checkpoints and ConfigMaps, and with --repair whether the failing configuration is still assigned (default: none)',
-  );
-  on(addLockOption(addSshOptions(addFleetNames(inspect))), inspectRequest, async (...args) =>
-    (await import('./dynamic-inspect.ts')).runDynamicInspect(...args),
-  );
-  addSections(inspect, { notes: CHECKPOINT_NOTES });
-}
-
 function addSigning(command: Command, nodes: string): Command {
   return command
     .option(
@@ -224,15 +132,6 @@ function addValidation(command: Command): Command {
   return command
     .option('--kubernetes-version <version>', 'kubelet version to validate for (default: the versions of the nodes)')
     .option('--skip-validation', 'accept a configuration that fails validation; errors are shown as warnings');
-}
-
-function addBackend(command: Command): Command {
-  return command.addOption(
-    new Option(
-      '--backend <backend>',
-      'component that applies configurations; native: the kubelet (up to 1.23), agent: the kubeletadm agent (default: detected from each Node)',
-    ).choices(['native', 'agent']),
-  );
 }
 
 interface RolloutTexts {
@@ -299,12 +198,6 @@ const ASSIGN_STATES =
 const ASSIGN_NOTES = `Exit code 4: some of the nodes failed. Exit code 5: the change failed and was undone. Either the command named only one node, and this node rolled back; or --on-failure revert restored the previous configuration of all nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
-
-const STATUS_NOTES =
-  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the ACTIVE configuration. For nodes in the STATE not-synced, CHANGED is instead the time since the first failed attempt to read the assigned ConfigMap. REPORTED is the time since the last report of the agent.';
-
-const CHECKPOINT_NOTES =
-  'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';
 
 const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml \\
     --canary 2 --max-unavailable 5% --wait good --on-failure revert
@@ -450,56 +343,20 @@ function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function statusRequest(args: readonly string[], options: CommandOptions): DynamicStatusRequest {
-  return {
-    choice: nodeChoice(args, options),
-    backend: backendOf(options),
-    watches: options.watch === true,
-    cluster: kubeconfigRequest(options),
-    output: { ...tableRequest(options), verbosity: verbosityOf(options) },
-  };
-}
-
-function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
-  if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Pass one node');
-  const choice = {
-    kind: 'names',
-    names: [parseNodeName(node)],
-    file: fleetNames(options),
-    connection: connectionRequest(options),
-  } as const;
-  return { choice, cluster: kubeconfigRequest(options), format: readFormat(options) };
-}
-
-function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {
-  const ms = flagDuration(options, 'olderThan', { flag: '--older-than', example: 'Use a duration such as 24h' }) ?? 3_600_000;
-  return {
-    olderThan: { ms, seconds: Math.floor(ms / 1000) },
-    namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
-    cluster: kubeconfigRequest(options),
-    hosts: flagList(options, 'host').length === 0 ? null : hostsRequest(options),
-    checkpointDirectory: flagText(options, 'dynamicConfigDir') ?? null,
-    plan: planRequest(options),
-    run: runRequest(options),
-    writing: writingRequest(options),
-  };
-}
-
-function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
-  if (address === undefined || more.length > 0)
-    throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is read directly, without SSH');
-  const run = runRequest(options);
-  if (options.repair !== true && run.dryRun)
-    throw usageError('--dry-run requires --repair', 'Add --repair, or omit --dry-run: without --repair the command changes nothing');
-  return {
-    address: hostAddress(address),
-    file: fleetNames(options),
-    repair: options.repair === true,
-    directory: flagText(options, 'dynamicConfigDir') ?? null,
-    cluster: kubeconfigRequest(options),
-    connection: connectionRequest(options),
-    plan: planRequest(options),
-    run,
-    writing: writingRequest(options),
-  };
+/** `dynamic push FILE`: prints `NAMESPACE/NAME/KEY`. */
+async function runDynamicPush(services: Services, request: WithPlan<PushRequest>): Promise<ExitCode> {
+  const [{ pushFile }, { describeSource, formatConfigSource }, { renderDocument }, { showClusterPlan }] = await Promise.all([
+    import('../dynamic/use-cases/push-file.ts'),
+    import('../kubelet/layers/config-source.ts'),
+    import('./output/show-document.ts'),
+    import('./output/show-plan.ts'),
+  ]);
+  const { verbosity, format } = request.plan;
+  const { push, cluster, warnings } = await pushFile(services, request, services.reporter({ verbosity, format: 'text' }));
+  const { plan, source } = push;
+  if (request.run.dryRun) return showClusterPlan(services, request.plan, { phase: 'dynamic-push', plans: [plan], cluster, warnings });
+  const result = { 'create-object': 'created', 'update-object': 'updated' }[plan.changes.at(-1)?.kind as string] ?? 'unchanged';
+  const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'PushedConfig', result, configSource: formatConfigSource(source) };
+  services.output.stdout(format === 'text' ? `${describeSource(source)}\n` : renderDocument(document, format));
+  return 0;
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportEvent } from '../../../../src/base/reporter.ts';
 import type { FleetHostTarget, HostTarget } from '../../../../src/fleet/host-target.ts';
+import { keptConnections } from '../../../../src/fleet/use-cases/apply-fleet.ts';
 import { MOST_OPEN } from '../../../../src/fleet/use-cases/fleet-rules.ts';
-import { keptConnections } from '../../../../src/fleet/use-cases/kept-connections.ts';
 import type { Host } from '../../../../src/host/access/host.ts';
 
 const target = (name: string): HostTarget => ({ member: { name, ssh: {}, directory: '/' } as unknown as FleetHostTarget });
