@@ -16,8 +16,7 @@ import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/runn
 import type { Observation } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
 import { minorOfNode, type NodeReport, readNodeReport } from '../../kubelet/health/observe-change.ts';
-import type { ProbedKubelet } from '../../kubelet/health/run-probe.ts';
-import { pauseImageOn } from '../../kubelet/health/run-probe.ts';
+import { type ProbedKubelet, pauseImageOn, removeStaleProbe } from '../../kubelet/health/run-probe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
 import type { WorkloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
@@ -62,50 +61,52 @@ interface KubeletWatchOptions {
 
 const DEFAULT_MAX_PODS = 110;
 
-/** The Node and the last switch, which events replace between two observations. */
-interface Watched {
-  /** Null: not known. */
-  readonly node: KubeObject | null;
-  readonly whyNoNode: string;
+interface Watch extends KubeletWatchOptions {
+  readonly readPayload: (hash: string | null) => Promise<ParsedHostFile>;
+  /** The Node, which events replace between two observations. Null: not known. */
+  node: KubeObject | null;
+  whyNoNode: string;
   /** Start of the last switch. */
-  readonly switchedAt: number;
-}
-
-/** Facts that are read once for each process. */
-interface FactsOfProcess {
+  switchedAt: number;
+  /** Facts that are read once for each process. */
   readonly compared: ProcessFact<readonly string[]>;
   readonly proven: ProcessFact<true>;
   readonly started: ProcessFact<JsonObject>;
 }
 
-type Watch = KubeletWatchOptions & Watched & FactsOfProcess & { readonly readPayload: (hash: string | null) => Promise<ParsedHostFile> };
-
 export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   const { catalogue, host, clock, workload, onIssue, signal } = options;
-  let watched: Watched = { node: null, whyNoNode: 'the Node has not been read yet', switchedAt: clock.now().getTime() };
   const fact = <T>(): ProcessFact<T> => createProcessFact<T>(clock, onIssue);
-  const facts: FactsOfProcess = { compared: fact(), proven: fact(), started: fact() };
-  const readPayload = payloadReader(options.store);
-  const watch = (): Watch => ({ ...options, ...watched, ...facts, readPayload });
+  const watch: Watch = {
+    ...options,
+    readPayload: payloadReader(options.store),
+    node: null,
+    whyNoNode: 'the Node has not been read yet',
+    switchedAt: clock.now().getTime(),
+    compared: fact(),
+    proven: fact(),
+    started: fact(),
+  };
   return {
     nodeIs: (next) => {
-      watched = typeof next === 'string' ? { ...watched, node: null, whyNoNode: next } : { ...watched, node: next };
+      watch.node = typeof next === 'string' ? null : next;
+      if (typeof next === 'string') watch.whyNoNode = next;
     },
-    inspect: (state) => inspect(watch(), state),
+    inspect: (state) => inspect({ ...watch }, state),
     removeStaleProbePod: async () => {
       try {
         const { running } = await observeKubelet(host, catalogue, signal);
-        await workload.removeStaleProbePod(probedKubelet(running.layered.config, watched.node));
+        await removeStaleProbe({ host, signal }, probedKubelet(running.layered.config, watch.node));
       } catch (error) {
         signal.throwIfAborted();
         onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
       }
     },
-    recordBaseline: () => recordBaseline(watch()),
+    recordBaseline: () => recordBaseline({ ...watch }),
     beginSwitch: async (state) => {
       if (state.phase !== 'trial') await workload.end();
-      watched = { ...watched, switchedAt: clock.now().getTime() };
-      for (const one of Object.values(facts)) one.forget();
+      watch.switchedAt = clock.now().getTime();
+      for (const one of [watch.compared, watch.proven, watch.started]) one.forget();
     },
   };
 }
@@ -249,27 +250,22 @@ function configOf({ source }: ParsedHostFile, catalogue: Catalogue, minor: Minor
   return document === undefined ? {} : decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
 }
 
-/** Evidence of the content that a process has read: the file on its command line, and the times of both. */
-export interface ProcessFacts {
-  /** The content of the checkpoint matches its name. */
-  readonly isWhole: boolean;
-  /** Time of the last write to its files, in Unix seconds. */
-  readonly changedAt: number;
-  /** Age of the process; null: unknown. */
-  readonly ageMs: number | null;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-}
-
 /** File times are rounded to seconds; a file time further in the future means that the clock was set back. */
 const CLOCK_SLACK_MS = 1_000;
 
 /**
  * Checks that a process was started with the content of the checkpoint on its command line: a kubelet reads
  * its configuration only at its start.
+ * @param facts `isWhole`: the content of the checkpoint matches its name; `changedAt`: time of the last write to its files, in
+ *   Unix seconds; `ageMs`: of the process, null: unknown; `now`: milliseconds since 1970
  * @returns the reason why that is not proven, as a clause; null: proven
  */
-export function assessProcess({ isWhole, changedAt, ageMs, now }: ProcessFacts): string | null {
+export function assessProcess({
+  isWhole,
+  changedAt,
+  ageMs,
+  now,
+}: Readonly<{ isWhole: boolean; changedAt: number; ageMs: number | null; now: number }>): string | null {
   if (!isWhole) return 'the configuration file of the kubelet was changed or removed';
   if (ageMs === null) return 'the start time of the kubelet is not known';
   const writtenAt = changedAt * 1000;

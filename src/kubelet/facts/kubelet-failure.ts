@@ -312,3 +312,8 @@ function oneLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ');
 }
+
+/** A kubelet may log pages in one line; the journal has the full text. */
+export function shortened(text: string, longest: number): string {
+  return text.length <= longest ? text : `${text.slice(0, longest)}...`;
+}

@@ -1,5 +1,6 @@
 import { readJournal } from '../../host/access/journal.ts';
 import type { PhaseContext } from '../../host/phase.ts';
+import { shortened } from './kubelet-failure.ts';
 
 /**
  * Errors of a running kubelet about the API server: in structured logs, and in the format before kubelet
@@ -27,16 +28,15 @@ export function kubeletIssue(journal: string): string | null {
     for (const { after, error } of FAILURES) {
       const found = after.exec(line);
       const match = found === null ? null : error.exec(line.slice(found.index + found[0].length));
-      if (match !== null) return shorten(match[1] === undefined ? (match[2] ?? '') : match[1].replace(/\\(["\\])/g, '$1'));
+      if (match !== null) return oneLine(match[1] === undefined ? (match[2] ?? '') : match[1].replace(/\\(["\\])/g, '$1'));
     }
   }
   return null;
 }
 
 /** The message may quote a server response: keep one line without control characters. */
-function shorten(text: string): string {
-  const line = text.replace(/\p{Cc}+/gu, ' ').trim();
-  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}...`;
+function oneLine(text: string): string {
+  return shortened(text.replace(/\p{Cc}+/gu, ' ').trim(), LONGEST);
 }
 
 const JOURNAL_LINES = 300;

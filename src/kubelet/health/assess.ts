@@ -157,13 +157,14 @@ export function assessSignals(
   stepMs: number,
   limits: SignalLimits,
 ): { readonly times: SignalTimes; readonly failure: Failure | null } {
-  const next = new Map(found.map((one) => [keyOf(one), addStep(times[keyOf(one)], stepMs)]));
+  const next = new Map(
+    found.map((one) => {
+      const before = times[keyOf(one)];
+      return [keyOf(one), before === undefined ? 0 : before + stepMs];
+    }),
+  );
   const lasting = found.filter((one) => (next.get(keyOf(one)) ?? 0) >= limits[one.signal]);
   return { times: Object.fromEntries(next), failure: worstOf(lasting) };
-}
-
-function addStep(before: number | undefined, stepMs: number): number {
-  return before === undefined ? 0 : before + stepMs;
 }
 
 const MOST_PODS = 5;
@@ -189,20 +190,23 @@ export interface Trial {
   readonly baseline: TrialBaseline | null;
 }
 
-interface Assessment {
-  readonly history: HealthHistory;
-  readonly failure: Failure | null;
-}
-
 /**
  * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
  * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a signal.
  */
-export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observation, now: number, timing: Timing): Assessment {
+export function assessTrial(
+  watch: HealthHistory,
+  trial: Trial,
+  seen: Observation,
+  now: number,
+  timing: Timing,
+): ReturnType<typeof assessGood> {
   const stepMs = stepOf(watch, now, timing.pollMs);
   const isStarting = (seen.ageMs ?? timing.maxSignalMs.start) < timing.maxSignalMs.start;
-  const found = signalsOf(watch, trial, seen, isStarting);
+  const { baseline } = trial;
+  // The worst first.
+  const found = [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(baseline, seen), ...podSignals(baseline, seen)];
   const { times, failure } = assessSignals(watch.signals, found, stepMs, timing.maxSignalMs);
   const isHealthy = found.length === 0 && isUp(seen);
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
@@ -228,7 +232,12 @@ export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observatio
  * Assesses a kubelet with a good payload: only a crash loop causes a rollback, because a node can become
  * NotReady for many other reasons.
  */
-export function assessGood(watch: HealthHistory, seen: Observation, now: number, timing: Timing): Assessment {
+export function assessGood(
+  watch: HealthHistory,
+  seen: Observation,
+  now: number,
+  timing: Timing,
+): { readonly history: HealthHistory; readonly failure: Failure | null } {
   const { times, withinMs } = timing.crashLoop;
   const { unit } = seen;
   if (unit === null) return { history: { ...watch, lastAt: now }, failure: null };
@@ -260,14 +269,9 @@ function isStopped({ unit }: Observation): boolean {
 }
 
 /**
- * Returns the signals, the worst first.
+ * The signals from the host: its unit, its process and the API of the kubelet.
  * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
-function signalsOf(watch: HealthHistory, trial: Trial, seen: Observation, isStarting: boolean): readonly FoundSignal[] {
-  return [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(trial.baseline, seen), ...podSignals(trial.baseline, seen)];
-}
-
-/** The signals from the host: its unit, its process and the API of the kubelet. */
 function processSignals(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly FoundSignal[] {
   const { unit, healthz, runs, differing } = seen;
   const signals: FoundSignal[] = [];

@@ -85,19 +85,10 @@ export function baselineFromJson(json: Json | undefined): TrialBaseline | null {
   };
 }
 
-/**
- * A way in which a change of a kubelet's configuration ends a pod that ran before.
- *
- * - `pod-rejected`: the restarted kubelet does not admit the pod (`OutOfpods`, `OutOfcpu`, `NodeAffinity`, ...)
- * - `pod-evicted`: the kubelet evicts the pod because the node is below an eviction threshold
- * - `static-pod-gone`: the kubelet no longer runs a static pod
- * - `pod-not-started`: the kubelet cannot start a container of the pod again (`RunContainerError`, ...)
- */
-type PodLossKind = 'pod-rejected' | 'pod-evicted' | 'static-pod-gone' | 'pod-not-started';
-
 /** A pod that ran before a change of the kubelet's configuration and does not run now. */
 export interface PodLoss {
-  readonly kind: PodLossKind;
+  /** A signal of the pods of a node: see signals.ts. */
+  readonly kind: 'pod-rejected' | 'pod-evicted' | 'static-pod-gone' | 'pod-not-started';
   /** `NAMESPACE/NAME`. */
   readonly pod: string;
   /** The state of the pod as a clause, for example `OutOfpods: Node didn't have enough resource: pods`. */
@@ -117,8 +108,9 @@ export function runningPods(pods: readonly NodePod[]): readonly PodBefore[] {
 /**
  * Compares the pods of a node with those that ran before a change. Pods that were deleted, have finished, or
  * fail for a reason of their own (`CrashLoopBackOff`, a failed probe, an exceeded limit) are no losses.
+ * @param usesProbe if a probe pod starts, a container that cannot be started again fails for a reason of its own
  */
-export function podLosses(before: readonly PodBefore[], now: readonly NodePod[]): readonly PodLoss[] {
+export function podLosses(before: readonly PodBefore[], now: readonly NodePod[], usesProbe = false): readonly PodLoss[] {
   const byUid = new Map(now.map((pod) => [pod.uid, pod]));
   const byName = new Map(now.filter(isActive).map((pod) => [pod.name, pod]));
   return before.flatMap(({ uid, name, isStatic }): readonly PodLoss[] => {
@@ -129,18 +121,10 @@ export function podLosses(before: readonly PodBefore[], now: readonly NodePod[])
     const kind = failureKind(pod);
     if (kind !== null) return [{ kind, pod: name, seen: [pod.reason, pod.message].filter(Boolean).join(': ') }];
     const waiting = pod.waiting.find(isStartError);
-    if (waiting === undefined || !isActive(pod)) return [];
+    if (usesProbe || waiting === undefined || !isActive(pod)) return [];
     const { reason, message } = waiting;
     return [{ kind: 'pod-not-started', pod: name, seen: `container ${waiting.name}: ${[reason, message].filter(Boolean).join(': ')}` }];
   });
-}
-
-/**
- * The losses that count if a probe pod is used: if the probe pod starts, a container that cannot be started
- * again fails for a reason of its own.
- */
-export function withoutStartErrors(losses: readonly PodLoss[]): readonly PodLoss[] {
-  return losses.filter(({ kind }) => kind !== 'pod-not-started');
 }
 
 /**

@@ -1,12 +1,13 @@
 import { AppError } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import type { Wait } from '../../base/wait-until.ts';
+import type { Host } from '../../host/access/host.ts';
 import { readJournal } from '../../host/access/journal.ts';
 import { observe } from '../../host/access/observe.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { isConnectionLost } from '../../host/run-host.ts';
-import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from '../facts/kubelet-failure.ts';
+import { explainKubeletFailure, type KubeletFailure, lastKubeletError, shortened } from '../facts/kubelet-failure.ts';
 import { CRASHES } from './signals.ts';
 
 /** Older kubelets print hundreds of lines of usage after an unknown flag. */
@@ -17,29 +18,23 @@ const LONGEST_CAUSE = 500;
 /** Interval between two checks of the unit in a wait for something else. */
 const CHECK_MS = 2_000;
 
-/** Follows the exits of a kubelet during a wait. */
-interface CrashWatch {
-  /**
-   * @param unit null: not known
-   * @throws AppError KUBELET_UNHEALTHY as soon as waiting longer cannot help
-   */
-  see(unit: UnitState | null, waitedMs: number): Promise<void>;
-  /** Whether the kubelet was in a crash loop when it was seen last. */
-  isCrashing(): boolean;
-}
-
 /**
  * Follows the exits of a kubelet. The kubelet answers healthz before it has started its managers, so that a wait for
  * anything later may be for a kubelet that exits again and again (kubelet 1.36, `initializeRuntimeDependentModules`).
  */
-export function crashWatch(context: PhaseContext, phase: string): CrashWatch {
+export function crashWatch(context: PhaseContext, phase: string) {
   let fewest: number | null = null;
   let explained: number | null = null;
   let equal: { readonly cause: string; readonly count: number; readonly sinceMs: number } | null = null;
   let crashing = false;
   return {
+    /** Whether the kubelet was in a crash loop when it was seen last. */
     isCrashing: () => crashing,
-    see: async (unit, waitedMs) => {
+    /**
+     * @param unit null: not known
+     * @throws AppError KUBELET_UNHEALTHY as soon as waiting longer cannot help
+     */
+    see: async (unit: UnitState | null, waitedMs: number): Promise<void> => {
       if (unit === null) return;
       const { restarts } = unit;
       fewest = Math.min(fewest ?? restarts, restarts);
@@ -134,7 +129,7 @@ function isShown(text: string, error: string): boolean {
 export async function readLastError(context: PhaseContext, waitedMs: number): Promise<string | null> {
   try {
     const error = lastKubeletError(await readRecent(context, waitedMs));
-    return error === null ? null : printable(shorten(error));
+    return error === null ? null : printable(shortened(error, LONGEST_CAUSE));
   } catch (error) {
     if (isConnectionLost(error)) return null;
     throw error;
@@ -145,11 +140,9 @@ export interface ExplainedFailure extends KubeletFailure {
   readonly journal: string;
 }
 
-type JournalHost = Pick<PhaseContext, 'host'> & { readonly signal?: AbortSignal | undefined };
-
 /** Finds why the kubelet failed, by its unit and its journal since a wait began. */
 export async function explainFailure(
-  context: JournalHost,
+  context: { readonly host: Host; readonly signal?: AbortSignal | undefined },
   unit: UnitState | null,
   { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
 ): Promise<ExplainedFailure> {
@@ -157,22 +150,17 @@ export async function explainFailure(
   return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
 }
 
-async function readRecent({ host, signal }: JournalHost, waitedMs: number): Promise<string> {
+async function readRecent({ host, signal }: Parameters<typeof explainFailure>[0], waitedMs: number): Promise<string> {
   const since = `-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
   return (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true }, signal)) ?? '';
 }
 
 export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {
-  const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
+  const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shortened(failure.cause, LONGEST_CAUSE)}`;
   return new AppError(
     { host: host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },
     { detail: failure.journal },
   );
-}
-
-/** A kubelet may log pages in one line; the journal has the full text. */
-function shorten(cause: string): string {
-  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
 }
 
 function formatSeconds(ms: number): string {

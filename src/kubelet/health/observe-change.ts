@@ -14,16 +14,16 @@ import { sourceInForce } from '../effective/node-source.ts';
 import { type ConfigSource, describeSource } from '../layers/config-source.ts';
 import type { Observation } from './assess.ts';
 
-/** The kubelet of a Node as the API server reaches it, which `kubectl logs`, `kubectl exec` and metrics-server need. */
-export interface ReachedKubelet {
-  /** The response of `/configz`; null: none, or the kubelet has no such path (`enableDebuggingHandlers: false`). */
-  readonly configz: JsonObject | null;
-  /** Reason why the kubelet cannot be reached, or access to it is denied, as a clause; null: it answered. */
-  readonly issue: string | null;
-}
-
-/** Sends a request to the kubelet of a Node through the API server. Only unexpected errors are thrown. */
-export async function reachKubelet(cluster: Cluster, nodeName: string): Promise<ReachedKubelet> {
+/**
+ * Sends a request to the kubelet of a Node through the API server, as `kubectl logs`, `kubectl exec` and metrics-server do.
+ * Only unexpected errors are thrown.
+ * @returns the response of `/configz`; null: none, or the kubelet has no such path (`enableDebuggingHandlers: false`).
+ *   `issue`: why the kubelet cannot be reached, or access to it is denied, as a clause; null: it answered
+ */
+export async function reachKubelet(
+  cluster: Cluster,
+  nodeName: string,
+): Promise<{ readonly configz: JsonObject | null; readonly issue: string | null }> {
   try {
     return { configz: await cluster.getRaw(configzPath(nodeName)), issue: null };
   } catch (error) {
@@ -73,13 +73,10 @@ export interface NodeChange {
   readonly startedAt: number | null;
   /** Null: the configuration does not change. */
   readonly config: { readonly reader: KubeletVerification; readonly after: string; readonly fields: readonly string[] } | null;
-  /** The API server reached the kubelet before the change. */
-  readonly isReached: boolean;
-}
-
-export interface ExpectedChange extends NodeChange {
   /** The Node must be Ready, not only report to the API server. */
   readonly isReadyNeeded: boolean;
+  /** The API server reached the kubelet before the change. */
+  readonly isReached: boolean;
 }
 
 const POLL_MS = 2_000;
@@ -123,9 +120,9 @@ export interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pre
 
 /** The Node, its kubelet as the API server reaches it, and configz; `pending`: reason to wait that is no signal. */
 export async function observeChange(
-  expected: ExpectedChange,
+  change: NodeChange,
 ): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
-  const { cluster, verification, config, isReadyNeeded, isReached } = expected;
+  const { cluster, verification, config, isReadyNeeded, isReached } = change;
   const { nodeName } = verification;
   let override: ConfigSource | null;
   let pressures: readonly string[] = [];
@@ -133,7 +130,7 @@ export async function observeChange(
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
     if (node === null) return { pending: `Node ${nodeName} no longer exists` };
     if (isReadyNeeded && !isNodeReady(node)) return { ready: { is: false, why: nodeIssues(node).join('; ') }, pending: null };
-    if (!hasReported(node, expected))
+    if (!hasReported(node, change))
       return { pending: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
     // The evictions of a node under pressure are permitted with --allow-pod-loss.
     if (isReadyNeeded && verification.mayLosePods !== true) pressures = pressuresOf(node);
@@ -149,8 +146,11 @@ export async function observeChange(
   const { reader, after, fields } = config;
   const shown = reached === null ? null : readShown(reached, reader);
   const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
-  if (override !== null && (shown === null || missing.length > 0))
-    return { pressures, pending: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
+  if (override !== null && (shown === null || missing.length > 0)) {
+    const unknown = `configz cannot be read, so it is unknown whether the kubelet uses ${newValues(fields)}`;
+    const what = shown === null ? unknown : `the kubelet does not use ${newValues(missing)}`;
+    return { pressures, pending: null, unproven: overridden(nodeName, override, what) };
+  }
   return { pressures, differing: missing, pending: null };
 }
 
@@ -165,19 +165,7 @@ function hasReported(node: KubeObject, { node: before, restarts, startedAt }: No
  * An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no
  * effect.
  */
-function overridden(
-  nodeName: string,
-  override: ConfigSource,
-  {
-    shown,
-    missing,
-    fields,
-  }: { readonly shown: JsonObject | null; readonly missing: readonly string[]; readonly fields: readonly string[] },
-): string {
-  const what =
-    shown === null
-      ? `configz cannot be read, so it is unknown whether the kubelet uses ${newValues(fields)}`
-      : `the kubelet does not use ${newValues(missing)}`;
+function overridden(nodeName: string, override: ConfigSource, what: string): string {
   return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}. Change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
 }
 
@@ -191,7 +179,7 @@ export async function isConfigzReadable({ cluster }: PhaseContext, verification:
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
-function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletVerification): JsonObject | null {
+function readShown({ configz }: { readonly configz: JsonObject | null }, { nodeName, ...reader }: KubeletVerification): JsonObject | null {
   try {
     return configz === null ? null : readConfigz(configz, nodeName, reader);
   } catch (error) {

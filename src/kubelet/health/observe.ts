@@ -5,7 +5,7 @@ import { combineFacts } from '../../host/facts/fact.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { answerOf } from '../../host/unit-ready.ts';
-import { explainKubeletFailure } from '../facts/kubelet-failure.ts';
+import { explainKubeletFailure, shortened } from '../facts/kubelet-failure.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../facts/kubelet-process.ts';
 import type { Observation } from './assess.ts';
 
@@ -14,15 +14,13 @@ export interface HealthState {
   readonly healthz: HttpFact | null;
 }
 
-type HealthzLimits = Parameters<typeof answerOf>[1];
-
 /** The kubelet's current unit state and healthz response. @param url null when healthzPort is 0 */
-export function kubeletHealth(url: string | null, limits?: HealthzLimits) {
+export function kubeletHealth(url: string | null, limits?: Parameters<typeof answerOf>[1]) {
   return combineFacts({ healthz: answerOf(url, limits), unit: unitState('kubelet') });
 }
 
 /** As `kubeletHealth`, with the process. */
-export function kubeletHealthNow(url: string | null, limits?: HealthzLimits) {
+export function kubeletHealthNow(url: string | null, limits?: Parameters<typeof answerOf>[1]) {
   return combineFacts({ state: kubeletHealth(url, limits), process: kubeletCommandLine });
 }
 
@@ -126,5 +124,5 @@ async function causeOf(
   // Systemd itself knows how the process of a unit ended until it starts the next one.
   if (text === '' && (unit === null || unit.activeState === 'active')) return null;
   const { cause } = explainKubeletFailure(unit, text, { lastRunOnly: isRunning });
-  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
+  return shortened(cause, LONGEST_CAUSE);
 }

@@ -4,6 +4,7 @@ import { upTo } from '../../base/text/up-to.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { objectAt, objectsAt } from '../documents/values.ts';
+import { shortened } from '../facts/kubelet-failure.ts';
 import { PROBE_LABEL } from '../workload/pod.ts';
 
 /**
@@ -113,6 +114,5 @@ export function podErrorIn(log: string, pod: string): string | null {
   // Each error is quoted inside the enclosing one.
   const text = quoted.replaceAll('\\', '');
   const innermost = text.slice(text.lastIndexOf(' desc = ') + 1).replace(/^desc = /, '');
-  const message = trimTrailing(innermost, '" ');
-  return message.length <= MAX_ERROR_LENGTH ? message : `${message.slice(0, MAX_ERROR_LENGTH)}...`;
+  return shortened(trimTrailing(innermost, '" '), MAX_ERROR_LENGTH);
 }

@@ -20,11 +20,11 @@ export type ProbeOutcome = Exclude<ProbeResult, { readonly state: 'starting' }> 
 type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
 
 /** A probe pod, created through the API server or as a static pod of the kubelet. */
-export interface ProbeDriver {
+export interface ProbeDriver<Seen = ProbeReading> {
   /** `NAMESPACE/NAME`. */
   readonly name: string;
   /** Creates the pod if that was not done yet, and reads it. */
-  observe(): Promise<ProbeReading>;
+  observe(): Promise<Seen>;
   /** The error about the pod that an Event or the kubelet's log has; null: none, or not readable. */
   explain(): Promise<string | null>;
   /** Deletes the pod if it may exist. */
@@ -224,10 +224,6 @@ export interface StaticProbePorts {
   readonly signal: AbortSignal;
 }
 
-export interface StaticProbe extends ProbeDriver {
-  observe(): Promise<ProbeResult | ProbeOutcome>;
-}
-
 const JOURNAL_LINES = 300;
 
 /**
@@ -238,7 +234,7 @@ export function staticProbe(
   { host, nodeName, clock, random, onIssue, signal }: StaticProbePorts,
   { staticPodPath, image }: ProbedKubelet,
   pods: () => readonly KubeObject[] | null,
-): StaticProbe {
+): ProbeDriver<ProbeResult | ProbeOutcome> {
   // Another name each time, so that the mirror pod of an earlier probe is not taken for this one.
   const suffix = Math.floor(random() * 36 ** 5).toString(36);
   const name = `${PROBE_NAME}-${suffix.padStart(5, '0')}`;
@@ -284,7 +280,10 @@ export function staticProbe(
 }
 
 /** Removes the manifest that an agent has left. */
-export async function removeStaleProbe({ host, signal }: StaticProbePorts, { staticPodPath }: ProbedKubelet): Promise<void> {
+export async function removeStaleProbe(
+  { host, signal }: Pick<StaticProbePorts, 'host' | 'signal'>,
+  { staticPodPath }: ProbedKubelet,
+): Promise<void> {
   if (staticPodPath === null) return;
   const path = probeFile(staticPodPath);
   const { file } = await host.query({ file: { kind: 'file', path, content: false } }, { signal });

@@ -6,38 +6,17 @@ import type { KubeObject } from '../../kube/object.ts';
 import { isActive, type NodePod, podsOfNode, readPod } from '../workload/pod.ts';
 import { readStaticPods } from '../workload/risk-facts.ts';
 import type { WorkloadBaseline } from './baseline.ts';
-import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './baseline.ts';
+import { type PodLoss, podLosses, runningPods } from './baseline.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult } from './probe-pod.ts';
-import { type ProbedKubelet, removeStaleProbe, runProbe, type StaticProbe, type StaticProbePorts, staticProbe } from './run-probe.ts';
+import { type ProbeDriver, type ProbedKubelet, type ProbeOutcome, runProbe, type StaticProbePorts, staticProbe } from './run-probe.ts';
 import { PROBE_MS } from './signals.ts';
 
-/** The pods of a node during a trial. */
-interface WorkloadObservation {
-  /** Null: the pods before the trial, or the current ones, are not known. */
-  readonly losses: readonly PodLoss[] | null;
-  /** Null: no probe pod is used. */
-  readonly probe: ProbeResult | null;
+export interface WorkloadWatchOptions extends StaticProbePorts {
+  readonly cluster: Cluster;
 }
 
 /** Watches the pods of a node during trials, and starts probe pods. */
-export interface WorkloadWatch {
-  /** Records the pods before a trial, and starts a first probe pod if the kubelet is healthy. */
-  before(kubelet: ProbedKubelet, isHealthy: boolean): Promise<WorkloadBaseline>;
-  /**
-   * Compares the pods with those before the trial. Once the kubelet is up, a probe pod is started for its
-   * process.
-   * @param pid process of the kubelet if it is up with the configuration of the trial; null: it is not
-   */
-  inspect(before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null): Promise<WorkloadObservation>;
-  /** Ends the watch and removes the probe pod. */
-  end(): Promise<void>;
-  /** Removes the probe pod of an agent that was killed. */
-  removeStaleProbePod(kubelet: ProbedKubelet): Promise<void>;
-}
-
-interface WorkloadWatchOptions extends StaticProbePorts {
-  readonly cluster: Cluster;
-}
+export type WorkloadWatch = ReturnType<typeof workloadWatch>;
 
 /** Time for the first list of the pods. */
 const LIST_MS = 5_000;
@@ -47,82 +26,36 @@ const POLL_MS = 250;
 const EXPLAINED_MS = 3_000;
 const NOT_LISTED = 'the pods of the node could not be listed';
 
-/** A probe pod that was started for a process of the kubelet. */
-interface RunningProbe {
+/** The probe pod for a process of the kubelet. */
+interface TrialProbe {
   readonly pid: number;
-  readonly driver: StaticProbe;
   readonly startedAt: number;
+  /** Null: no pod was created. */
+  readonly driver: ProbeDriver<ProbeResult | ProbeOutcome> | null;
+  /** Null: not known yet. Afterwards the pod is removed. */
+  readonly result: ProbeResult | null;
 }
 
-/** The probe pod of a trial. */
-interface ProbeState {
-  readonly running: RunningProbe | null;
-  /** The result for a process of the kubelet: its probe pod is removed. */
-  readonly result: { readonly pid: number; readonly seen: ProbeResult } | null;
-}
-
-const NO_PROBE: ProbeState = { running: null, result: null };
-
-/** What follows for the probe pod: its result is known (null: none is used), it must be started, or read. */
-type ProbeStep =
-  | { readonly kind: 'known'; readonly probe: ProbeResult | null }
-  | { readonly kind: 'start'; readonly pid: number }
-  | { readonly kind: 'read'; readonly running: RunningProbe };
-
-function nextStep({ running, result }: ProbeState, { noProbe }: WorkloadBaseline, pid: number | null, isListed: boolean): ProbeStep {
-  if (noProbe !== null) return { kind: 'known', probe: null };
-  if (result !== null && result.pid === pid) return { kind: 'known', probe: result.seen };
-  if (pid === null || !isListed) return { kind: 'known', probe: { state: 'starting', seen: 'the kubelet is not up' } };
-  return running?.pid === pid ? { kind: 'read', running } : { kind: 'start', pid };
-}
-
-export function workloadWatch(options: WorkloadWatchOptions): WorkloadWatch {
+export function workloadWatch(options: WorkloadWatchOptions) {
   const { clock, signal } = options;
   const list = podList(options);
-  let state = NO_PROBE;
-  const newProbe = (kubelet: ProbedKubelet): StaticProbe => staticProbe(options, kubelet, () => list.pods);
-
-  const remove = async (): Promise<void> => {
-    const { running } = state;
-    state = { ...state, running: null };
-    await running?.driver.remove();
-  };
+  const newDriver = (kubelet: ProbedKubelet) => staticProbe(options, kubelet, () => list.pods);
+  const trial = trialProbe(options, newDriver);
 
   /** Starts a probe pod with the kubelet before a trial: null if it started, otherwise the reason. */
   const startBaseline = async (kubelet: ProbedKubelet): Promise<string | null> => {
     const noRoom = noRoomReason(list.pods, kubelet);
     if (noRoom !== null) return noRoom;
     const wait = { timeoutMs: BASELINE_MS, pauseMs: () => POLL_MS, failedMs: 0 };
-    const outcome = await runProbe({ clock, signal }, newProbe(kubelet), wait);
+    const outcome = await runProbe({ clock, signal }, newDriver(kubelet), wait);
     if (outcome.state === 'started') return null;
     return outcome.state === 'not-run' ? outcome.why : `a probe pod did not start before the change either: ${outcome.why}`;
   };
 
-  const end = async (pid: number, seen: ProbeResult): Promise<ProbeResult> => {
-    state = { ...state, result: { pid, seen } };
-    await remove();
-    return seen;
-  };
-
-  /** The result of the probe pod for a process. A result other than an error ends the probe. */
-  const probe = async (step: Exclude<ProbeStep, { readonly kind: 'known' }>, before: WorkloadBaseline, kubelet: ProbedKubelet) => {
-    if (step.kind === 'start') {
-      await remove();
-      const noRoom = noRoomReason(list.pods, kubelet);
-      // A node that other pods have filled since shows nothing about the configuration.
-      const isTooSmall = (before.pods?.length ?? 0) >= kubelet.maxPods;
-      if (noRoom !== null) return end(step.pid, { state: isTooSmall ? 'failed' : 'unusable', why: noRoom });
-    }
-    const now = clock.now().getTime();
-    const running = step.kind === 'read' ? step.running : { pid: step.pid, driver: newProbe(kubelet), startedAt: now };
-    state = { ...state, running };
-    const seen = await observeRunning(running, now);
-    return seen.state === 'starting' || seen.state === 'failed' ? seen : end(running.pid, seen);
-  };
-
   return {
-    before: async (kubelet, isHealthy) => {
-      state = { ...state, result: null };
+    /** Records the pods before a trial, and starts a first probe pod if the kubelet is healthy. */
+    before: async (kubelet: ProbedKubelet, isHealthy: boolean): Promise<WorkloadBaseline> => {
+      trial.forgetResult();
       list.start();
       await waitUntil(
         { clock, signal },
@@ -139,45 +72,92 @@ export function workloadWatch(options: WorkloadWatchOptions): WorkloadWatch {
       const noProbe = isHealthy ? await startBaseline(kubelet) : 'the kubelet was not healthy before the change';
       return { pods: running, noProbe, staticPodPath };
     },
-    inspect: async (before, kubelet, pid) => {
+    /**
+     * Compares the pods with those before the trial. Once the kubelet is up, a probe pod is started for its
+     * process.
+     * @param pid process of the kubelet if it is up with the configuration of the trial; null: it is not
+     * @returns `losses` null: the pods before the trial, or the current ones, are not known; `probe` null: no probe pod is used
+     */
+    inspect: async (before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null) => {
       list.start();
       const losses = await lossesSince(options, before, list.pods);
-      const step = nextStep(state, before, pid, list.pods !== null);
-      return { losses, probe: step.kind === 'known' ? step.probe : await probe(step, before, kubelet) };
+      return { losses, probe: before.noProbe === null ? await trial.inspect(before, list.pods, kubelet, pid) : null };
     },
-    removeStaleProbePod: (kubelet) => removeStaleProbe(options, kubelet),
-    end: async () => {
+    /** Ends the watch and removes the probe pod. */
+    end: async (): Promise<void> => {
       list.end();
-      state = { ...state, result: null };
-      await remove();
+      trial.forgetResult();
+      await trial.end();
+    },
+  };
+}
+
+/** Starts and reads the probe pod of a trial, another one for each process of the kubelet. */
+function trialProbe({ clock }: WorkloadWatchOptions, newDriver: (kubelet: ProbedKubelet) => NonNullable<TrialProbe['driver']>) {
+  let probe: TrialProbe | null = null;
+
+  const finish = async (ended: TrialProbe, result: ProbeResult): Promise<ProbeResult> => {
+    probe = { ...ended, result };
+    await ended.driver?.remove();
+    return result;
+  };
+
+  /** Removes a probe pod without a result. */
+  const end = async (): Promise<void> => {
+    if (probe === null || probe.result !== null) return;
+    const { driver } = probe;
+    probe = null;
+    await driver?.remove();
+  };
+
+  return {
+    end,
+    forgetResult: (): void => {
+      if (probe?.result !== null) probe = null;
+    },
+    /** The result for a process of the kubelet; null: it is not up. A result other than an error ends the probe. */
+    inspect: async (
+      before: WorkloadBaseline,
+      pods: readonly KubeObject[] | null,
+      kubelet: ProbedKubelet,
+      pid: number | null,
+    ): Promise<ProbeResult> => {
+      const known = probe?.pid === pid ? probe : null;
+      if (known !== null && known.result !== null) return known.result;
+      if (pid === null || pods === null) return { state: 'starting', seen: 'the kubelet is not up' };
+      const now = clock.now().getTime();
+      if (known === null) {
+        await end();
+        const noRoom = noRoomReason(pods, kubelet);
+        // A node that other pods have filled since shows nothing about the configuration.
+        const state = (before.pods?.length ?? 0) >= kubelet.maxPods ? 'failed' : 'unusable';
+        if (noRoom !== null) return finish({ pid, startedAt: now, driver: null, result: null }, { state, why: noRoom });
+      }
+      const running = known ?? { pid, startedAt: now, driver: newDriver(kubelet), result: null };
+      probe = running;
+      const seen = await observeRunning(running, now);
+      return seen.state === 'starting' || seen.state === 'failed' ? seen : finish(running, seen);
     },
   };
 }
 
 /** Reads a probe pod: failed if the kubelet has logged an error about it, or does not start it in time. */
-async function observeRunning({ driver, startedAt }: RunningProbe, now: number): Promise<ProbeResult> {
-  const seen = await driver.observe();
+async function observeRunning({ driver, startedAt }: TrialProbe, now: number): Promise<ProbeResult> {
+  const seen = (await driver?.observe()) ?? { state: 'starting', seen: 'not created' };
   if (seen.state === 'not-run') return { state: 'unusable', why: seen.why };
   if (seen.state !== 'starting' || now - startedAt < EXPLAINED_MS) return seen;
-  const error = await driver.explain();
+  const error = (await driver?.explain()) ?? null;
   if (error !== null) return { state: 'failed', why: error };
   const isLate = now - startedAt >= PROBE_MS.agent;
   return isLate ? { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` } : seen;
 }
 
-/** The pods of a node, kept up to date between `start` and `end`. */
-interface PodList {
-  /** Null: not known. */
-  readonly pods: readonly KubeObject[] | null;
-  start(): void;
-  end(): void;
-}
-
-function podList({ cluster, clock, random, nodeName, onIssue, signal }: WorkloadWatchOptions): PodList {
+/** The pods of a node, kept up to date between `start` and `end`; null: not known. */
+function podList({ cluster, clock, random, nodeName, onIssue, signal }: WorkloadWatchOptions) {
   let watching: AbortController | null = null;
-  let pods: PodList['pods'] = null;
+  let pods: readonly KubeObject[] | null = null;
   return {
-    get pods() {
+    get pods(): readonly KubeObject[] | null {
       return pods;
     },
     start: () => {
@@ -218,8 +198,7 @@ async function lossesSince(
   pods: readonly KubeObject[] | null,
 ): Promise<readonly PodLoss[] | null> {
   if (before === null || pods === null) return null;
-  const all = podLosses(before, ownPods(pods));
-  const losses = noProbe === null ? withoutStartErrors(all) : all;
+  const losses = podLosses(before, ownPods(pods), noProbe === null);
   if (staticPodPath === null || !losses.some(({ kind }) => kind === 'static-pod-gone')) return losses;
   // A user ends a static pod by removing its manifest.
   const manifests = (await readStaticPods(host, staticPodPath, signal)) ?? [];

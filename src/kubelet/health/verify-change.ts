@@ -11,7 +11,6 @@ import { fieldsToShow } from '../diff/diff-configs.ts';
 import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
 import {
-  type ExpectedChange,
   findNode,
   type KubeletVerification,
   type NodeChange,
@@ -26,15 +25,6 @@ import {
 import { limitsOf } from './signals.ts';
 import { type PodVerification, recordWorkload, reportUnchecked, UNCHECKED } from './verify-pods.ts';
 
-interface ChangeToVerify {
-  readonly phase: string;
-  /** The effective configuration of all files and flags; null: no previous one. */
-  readonly before: string | null;
-  readonly after: string;
-  /** The kubelet is restarted: the status of its Node must be newer than the restart. */
-  readonly restarts: boolean;
-}
-
 /** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
 const LIMITS = limitsOf('ssh');
@@ -44,29 +34,22 @@ const LIMITS = limitsOf('ssh');
  * @returns a function that waits until the API server shows the change: the Node is Ready again if it was
  *   before, by a newer heartbeat, the API server reaches the kubelet, its configz has the new values, its pods still
  *   run, and a probe pod starts. Facts that were not visible before, or not permitted, are not required
+ * @param change the effective configuration of all files and flags before (null: none) and after it; `restarts`: the status of
+ *   the Node must be newer than the restart
  */
 export async function prepareVerification(
   context: PhaseContext,
   verification: KubeletVerification,
-  change: ChangeToVerify,
+  { phase, before, after, restarts }: Pick<NodeChange, 'phase' | 'restarts'> & { readonly before: string | null; readonly after: string },
 ): Promise<VerifyCommit> {
-  const { phase, restarts, after } = change;
   const found = await findNode(context, verification.nodeName);
   if ('why' in found || !isNodeReady(found.node)) {
     reportUnchecked(context, phase, 'why' in found ? found.why : notReady(verification.nodeName));
     return async () => undefined;
   }
-  const fields = fieldsToShow(change.before, after, verification);
+  const config = { reader: verification, after, fields: fieldsToShow(before, after, verification) };
   const isReached = await checkReached(context, found.cluster, verification.nodeName, phase);
-  return prepareReady(context, {
-    ...found,
-    verification,
-    phase,
-    restarts,
-    startedAt: null,
-    config: { reader: verification, after, fields },
-    isReached,
-  });
+  return prepareReady(context, { ...found, verification, phase, restarts, startedAt: null, config, isReadyNeeded: true, isReached });
 }
 
 /**
@@ -85,58 +68,36 @@ export async function prepareRestartVerification(context: PhaseContext, verifica
     return async () => `it is unknown whether the kubelet reaches the API server: ${why}; see kubectl get nodes`;
   }
   const isReached = await checkReached(context, found.cluster, nodeName, phase);
-  const change: NodeChange = { ...found, verification, phase, restarts: true, startedAt: null, config: null, isReached };
+  const change = { ...found, verification, phase, restarts: true, startedAt: null, config: null, isReached };
   const isReady = isNodeReady(found.node);
   if (!isReady) reportUnchecked(context, phase, notReady(nodeName));
-  const verify = isReady ? await prepareReady(context, change) : null;
+  const verify = isReady ? await prepareReady(context, { ...change, isReadyNeeded: true }) : null;
   return async (deadline, checkOpen) => {
     // The previous process may have reported between the inspection and the restart.
     const startedAt = (await observe(context.host, unitState('kubelet'), context.signal))?.startedAt ?? null;
-    const reported = await waitUntilVerified(context, {
-      ...change,
-      startedAt,
-      isReadyNeeded: false,
-      workload: UNCHECKED,
-      assess: assessor(context, phase, found.node),
-      timeoutMs: deadline - context.clock.now().getTime(),
-      checkOpen: everyMs(context.clock, CHECK_MS, checkOpen),
-    });
+    const reported = await waitUntilVerified(
+      context,
+      { ...change, startedAt, isReadyNeeded: false },
+      { workload: UNCHECKED, assess: assessor(context, change), deadline, checkOpen: everyMs(context.clock, CHECK_MS, checkOpen) },
+    );
     return verify === null ? reported : verify(deadline, checkOpen);
   };
 }
 
 async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
   const { clock } = context;
-  const { cluster, node: found, verification, phase, config } = change;
-  const target = {
-    cluster,
-    node: found,
-    phase,
-    probeImage: verification.probeImage,
-    mayEvict: config?.fields.some(mayEvict) === true,
-    mayLosePods: verification.mayLosePods === true,
-  };
-  const workload = change.restarts ? await recordWorkload(context, target) : UNCHECKED;
+  const { cluster, node: found, verification, phase } = change;
+  const workload = change.restarts ? await recordWorkload(context, change) : UNCHECKED;
   // A probe takes time, in which the previous kubelet may have sent another heartbeat.
   const node = workload.hasProbed ? ((await readNode(cluster, verification.nodeName, context)) ?? found) : found;
   return async (deadline, checkOpen) => {
-    const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
     const checkKubelet = checkCrashes(context, phase);
-    const assess = assessor(context, phase, node);
-    const wait = (): Promise<string | undefined> =>
-      waitUntilVerified(context, {
-        ...change,
-        node,
-        isReadyNeeded: true,
-        workload,
-        assess,
-        timeoutMs: leftMs(),
-        checkOpen: checkRegularly,
-      });
+    const assess = assessor(context, { phase, node });
+    const wait = () => waitUntilVerified(context, { ...change, node }, { workload, assess, deadline, checkOpen: checkRegularly });
     const unproven = await wait();
     if (workload.probe === null) return unproven;
-    await workload.probe(leftMs(), async () => {
+    await workload.probe(deadline - clock.now().getTime(), async () => {
       const { losses } = await workload.observePods();
       assess({ losses });
       await checkKubelet();
@@ -147,25 +108,29 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
   };
 }
 
-interface VerificationWait extends ExpectedChange {
-  readonly workload: PodVerification;
-  readonly assess: Assess;
-  readonly timeoutMs: number;
-  readonly checkOpen: () => Promise<void>;
-}
-
 /** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
 function waitUntilVerified(
   context: PhaseContext,
-  { timeoutMs, workload, assess, checkOpen, ...expected }: VerificationWait,
+  change: NodeChange,
+  {
+    workload,
+    assess,
+    deadline,
+    checkOpen,
+  }: {
+    readonly workload: PodVerification;
+    readonly assess: ReturnType<typeof assessor>;
+    readonly deadline: number;
+    readonly checkOpen: () => Promise<void>;
+  },
 ): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
-  const { phase } = expected;
+  const { phase } = change;
   return waitUntil<string | undefined, string>(
     { clock, signal, host, reporter, phase },
     watchKubelet(context, phase, {
       probe: async () => {
-        const { pending: why, unproven, ...seen } = await observeChange(expected);
+        const { pending: why, unproven, ...seen } = await observeChange(change);
         const { losses, pending: pods } = await workload.observePods();
         const pending = assess({ ...seen, losses }) ?? why ?? pods;
         if (pending === null) return { done: unproven };
@@ -173,7 +138,7 @@ function waitUntilVerified(
         await checkOpen();
         return { pending };
       },
-      timeoutMs,
+      timeoutMs: deadline - clock.now().getTime(),
       pauseMs: API_PAUSE,
       progressMs: 5_000,
       describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
@@ -185,18 +150,17 @@ function waitUntilVerified(
 }
 
 /**
- * @returns the worst signal that has not lasted for its limit, as a clause; null: none
- * @throws AppError PODS_LOST, COMMIT_NOT_PROVEN
+ * Assesses the observations of a change one after the other.
+ * @param change its node before it, which was Ready if that is required
+ * @returns a function that returns the worst signal that has not lasted for its limit, as a clause, or null: none. The function
+ *   throws AppError PODS_LOST, COMMIT_NOT_PROVEN
  */
-type Assess = (seen: ObservedChange) => string | null;
-
-/** Assesses the observations of a change one after the other. @param node before the change; it was Ready, if that is required */
-function assessor({ clock, host }: PhaseContext, phase: string, node: KubeObject): Assess {
+function assessor({ clock, host }: PhaseContext, { phase, node }: Pick<NodeChange, 'phase' | 'node'>) {
   const startedAt = clock.now().getTime();
   const before = { isReady: true, pressures: pressuresOf(node) };
   let times: SignalTimes = {};
   let lastAt = startedAt;
-  return ({ ready = null, pressures = [], differing = null, losses = [], unreached = null }) => {
+  return ({ ready = null, pressures = [], differing = null, losses = [], unreached = null }: ObservedChange): string | null => {
     const now = clock.now().getTime();
     const found: readonly FoundSignal[] = [
       ...podSignals(before, { losses }),
@@ -239,11 +203,6 @@ function notReady(nodeName: string): string {
 function isReporting(node: KubeObject): boolean {
   const ready = conditionOf(node, 'Ready');
   return ready?.lastHeartbeatTime !== undefined && ready.status !== 'Unknown';
-}
-
-/** Fields that decide when the kubelet evicts pods. */
-function mayEvict(path: string): boolean {
-  return /^(?:eviction|(?:kube|system)Reserved|mergeDefaultEvictionSettings|localStorageCapacityIsolation)/.test(path);
 }
 
 function podsLost(host: string, phase: string, cause: string, pod: string): AppError {

@@ -25,9 +25,6 @@ const STAY_PAUSE = quickAtFirst({ quickMs: 100, forMs: 2_000, slowMs: 500 });
 /** Attempts of one query during a wait: most kubelets are healthy within less than a second. */
 const ATTEMPTS = 24;
 
-/** Waits until the kubelet has stayed healthy for a while. Throws KUBELET_UNHEALTHY. */
-type StaysHealthy = () => Promise<void>;
-
 /**
  * Waits until the kubelet is healthy and stays so: see `waitForStartedKubelet`.
  * @throws AppError KUBELET_UNHEALTHY with the cause from the unit's state and its journal
@@ -50,12 +47,12 @@ export async function waitForStartedKubelet(
   phase: string,
   target: HealthTarget,
   nodeName?: string,
-): Promise<StaysHealthy> {
+): Promise<() => Promise<void>> {
   const { host, signal, clock } = context;
   const watch = crashWatch(context, phase);
   const facts = kubeletHealthNow(target.url, { attempts: ATTEMPTS });
   let activeSince: number | null = null;
-  return waitUntil<StaysHealthy, HealthState>(
+  return waitUntil<() => Promise<void>, HealthState>(
     { ...context, phase },
     {
       timeoutMs: target.timeoutMs,
@@ -69,7 +66,7 @@ export async function waitForStartedKubelet(
           const since = { run: runOf(state.unit), atMs: clock.now().getTime() };
           const seen = nodeName === undefined ? null : await readNode(context, nodeName);
           const heartbeat = seen === null ? null : readyHeartbeat(seen);
-          return { done: () => stayHealthy(context, phase, { ...target, nodeName, since, heartbeat }) };
+          return { done: () => stayHealthy(context, phase, target, since, nodeName, heartbeat) };
         }
         if (waitedMs < target.timeoutMs) await watch.see(state.unit, waitedMs);
         return { pending: state };
@@ -83,18 +80,21 @@ export async function waitForStartedKubelet(
   );
 }
 
-interface Staying extends HealthTarget {
-  readonly nodeName: string | undefined;
-  /** The process that was healthy, and since when. */
-  readonly since: { readonly run: string; readonly atMs: number };
-  /** Of its Node at that time; null: none, or not known. */
-  readonly heartbeat: string | null;
-}
-
-async function stayHealthy(context: PhaseContext, phase: string, { nodeName, heartbeat, ...target }: Staying): Promise<void> {
+/**
+ * @param first the process that was healthy, and since when
+ * @param heartbeat of its Node at that time; null: none, or not known
+ */
+async function stayHealthy(
+  context: PhaseContext,
+  phase: string,
+  target: HealthTarget,
+  first: { readonly run: string; readonly atMs: number },
+  nodeName: string | undefined,
+  heartbeat: string | null,
+): Promise<void> {
   const { host, signal, clock } = context;
   const watch = crashWatch(context, phase);
-  let since: Staying['since'] | null = target.since;
+  let since: typeof first | null = first;
   await waitUntil<void, HealthState>(
     { ...context, phase },
     {
@@ -107,7 +107,7 @@ async function stayHealthy(context: PhaseContext, phase: string, { nodeName, hea
         else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };
         if (since !== null && clock.now().getTime() - since.atMs >= STAY_MS) return { done: undefined };
         // One report of a process that followed another one may precede its own exit.
-        const isFirstRun = since !== null && run === target.since.run;
+        const isFirstRun = since !== null && run === first.run;
         if (isFirstRun && nodeName !== undefined && (await hasStartedManagers(context, nodeName, state.unit, heartbeat)))
           return { done: undefined };
         await watch.see(state.unit, elapsedMs());

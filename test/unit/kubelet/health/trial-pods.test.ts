@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Host } from '../../../../src/host/access/host.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import type { ProbedKubelet } from '../../../../src/kubelet/health/run-probe.ts';
+import { type ProbedKubelet, removeStaleProbe } from '../../../../src/kubelet/health/run-probe.ts';
 import { PROBE_MS } from '../../../../src/kubelet/health/signals.ts';
 import { workloadWatch } from '../../../../src/kubelet/health/trial-pods.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
@@ -280,7 +280,7 @@ describe('the probe pod of a trial', () => {
     await watch.end();
     expect(host.files.has(FILE)).toBe(false);
     await host.perform([{ kind: 'write-file', path: FILE, mode: 0o600, owner: 'root:root', content: 'kind: Pod\n' }]);
-    await watch.removeStaleProbePod(KUBELET);
+    await removeStaleProbe({ host, signal: new AbortController().signal }, KUBELET);
     expect(host.files.has(FILE)).toBe(false);
   });
 });
