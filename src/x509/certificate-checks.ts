@@ -1,4 +1,4 @@
-import { parseIp } from '../base/text/ip.ts';
+import { isSameAddress } from '../base/text/ip.ts';
 import type { CertificateContent } from './read-certificate.ts';
 
 /**
@@ -42,9 +42,4 @@ export function missingNames(
     ...desired.dnsNames.filter((name) => !has(name.toLowerCase())).map((name) => `DNS:${name}`),
     ...desired.ipAddresses.filter((address) => !certificate.ipAddresses.some((one) => isSameAddress(one, address))).map((ip) => `IP:${ip}`),
   ];
-}
-
-function isSameAddress(a: string, b: string): boolean {
-  const [one, other] = [parseIp(a), parseIp(b)];
-  return one !== null && other !== null && one.value === other.value && one.family === other.family;
 }

@@ -26,6 +26,12 @@ export function parseIp(text: string): IpAddress | null {
   return value === null ? null : { family: 4, value };
 }
 
+/** Whether two texts are the same address, in any notation. */
+export function isSameAddress(a: string, b: string): boolean {
+  const [one, other] = [parseIp(a), parseIp(b)];
+  return one !== null && other !== null && one.value === other.value && one.family === other.family;
+}
+
 /**
  * As Go's net.ParseCIDR, with host bits cleared: `10.96.0.12/24` is 10.96.0.0/24. Null: invalid, or IPv4
  * written as IPv6 (`::ffff:10.0.0.0/104`), which no consumer of subnets accepts.

@@ -111,25 +111,27 @@ function isSignedBy({ x509 }: CertificateContent, challenge: string, signature: 
   }
 }
 
-interface ClaimInput {
-  /** Host name for messages. */
-  readonly host: string;
-  readonly proof: NodeProof;
-  /** Given by the operator: `--node-name` or the fleet file. Null: not given. */
-  readonly named: string | null;
-  readonly evidence: NodeEvidence;
-  /** How the operator names the Node, for hints. */
-  readonly nameHint: string;
-}
-
 /**
  * The Node that a host claims: the proven one, or the one that the operator named. Unverified statements of
  * the host (hostname, flags, settings, certificate text) are never sufficient.
+ * @param input.named given by the operator: `--node-name` or the fleet file; null: not given
+ * @param input.nameHint how the operator names the Node, for hints
  * @returns NODE_NOT_PROVEN where the host proved no Node and none was named, NODE_NAME_CONFLICT where the
  *   certificate is for another Node than the named one
  */
-export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput): NodeClaim | Problem {
-  const { machineId } = evidence;
+export function claimNode({
+  host,
+  proof,
+  named,
+  evidence: { machineId },
+  nameHint,
+}: {
+  readonly host: string;
+  readonly proof: NodeProof;
+  readonly named: string | null;
+  readonly evidence: NodeEvidence;
+  readonly nameHint: string;
+}): NodeClaim | Problem {
   const certified = proof.kind === 'proven' ? proof.nodeName : proof.claimed;
   if (named !== null && certified !== null && certified !== named) return nodeNameConflict(host, { named, certified });
   if (proof.kind === 'proven') return { nodeName: proof.nodeName, isProven: true, machineId };
@@ -146,8 +148,20 @@ export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput
  * @param node null: not registered, so nothing can be compared
  * @param needsAddresses unknown addresses are a mismatch
  */
-export function validateClaim(host: string, { claim, evidence, node, needsAddresses = false }: ClaimToValidate): readonly Problem[] {
-  const { nodeName, isProven } = claim;
+export function validateClaim(
+  host: string,
+  {
+    claim: { nodeName, isProven },
+    evidence,
+    node,
+    needsAddresses = false,
+  }: {
+    readonly claim: NodeClaim;
+    readonly evidence: Pick<NodeEvidence, 'machineId' | 'addresses'>;
+    readonly node: KubeObject | null;
+    readonly needsAddresses?: boolean;
+  },
+): readonly Problem[] {
   if (evidence.machineId === '' && (isProven || node !== null)) return [machineIdEmpty(host)];
   if (node === null) return [];
   const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
@@ -161,13 +175,6 @@ export function validateClaim(host: string, { claim, evidence, node, needsAddres
   return (isUnknown && !needsAddresses) || own.some((address) => known.includes(address))
     ? []
     : [nodeAddressMismatch(host, { nodeName, known, own })];
-}
-
-interface ClaimToValidate {
-  readonly claim: NodeClaim;
-  readonly evidence: Pick<NodeEvidence, 'machineId' | 'addresses'>;
-  readonly node: KubeObject | null;
-  readonly needsAddresses?: boolean;
 }
 
 function addressesOf({ status = {} }: KubeObject): readonly string[] {

@@ -9,6 +9,14 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
+export function error(id: CheckName, message: string, hint?: string): Finding {
+  return { id, severity: 'error', message, hint };
+}
+
+export function warning(id: CheckName, message: string): Finding {
+  return { id, severity: 'warning', message };
+}
+
 export interface PreflightVerdict {
   /** Not empty: the host must not be changed. */
   readonly errors: readonly Problem[];

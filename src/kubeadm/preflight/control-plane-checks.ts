@@ -1,11 +1,10 @@
-import { formatIp, type IpAddress, parseIp } from '../../base/text/ip.ts';
+import { formatIp, type IpAddress, isSameAddress } from '../../base/text/ip.ts';
 import { revealText } from '../../base/text/secret.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
-import type { CheckName } from '../config/check-names.ts';
 import { isTaken } from '../control-plane/listen-addresses.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
-import type { Finding } from './check.ts';
+import { error, type Finding, warning } from './check.ts';
 import { clockFindings } from './host-clock.ts';
 
 export interface ControlPlaneCheckInput {
@@ -142,7 +141,7 @@ const etcdClient: Check = ({ host, etcdClientFiles }) =>
   );
 
 const address: Check = ({ addresses, advertiseAddress }) => [
-  addresses === null || addresses.some((each) => sameAddress(each, advertiseAddress))
+  addresses === null || addresses.some((each) => isSameAddress(each, advertiseAddress))
     ? null
     : warning(
         'AdvertiseAddress',
@@ -150,19 +149,6 @@ const address: Check = ({ addresses, advertiseAddress }) => [
       ),
 ];
 
-function sameAddress(a: string, b: string): boolean {
-  const [left, right] = [parseIp(a), parseIp(b)];
-  return left !== null && right !== null && left.family === right.family && left.value === right.value;
-}
-
 const clock: Check = ({ host, now }) => clockFindings(host.clock, now);
 
 const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
-
-function error(id: CheckName, message: string, hint: string): Finding {
-  return { id, severity: 'error', message, hint };
-}
-
-function warning(id: CheckName, message: string): Finding {
-  return { id, severity: 'warning', message };
-}

@@ -1,12 +1,20 @@
 import type { JsonObject } from '../../base/json.ts';
-import { type Cidr, cidrContains, type IpAddress, isLoopback, isUnspecified, parseCidr, parseIp } from '../../base/text/ip.ts';
+import {
+  type Cidr,
+  cidrContains,
+  type IpAddress,
+  isLoopback,
+  isSameAddress,
+  isUnspecified,
+  parseCidr,
+  parseIp,
+} from '../../base/text/ip.ts';
 import { printable } from '../../base/text/printable.ts';
 import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-socket.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
-import type { CheckName } from '../config/check-names.ts';
-import type { Finding } from './check.ts';
+import { error, type Finding, warning } from './check.ts';
 
 export interface NodeCheckInput {
   readonly facts: HostFacts;
@@ -289,7 +297,7 @@ function nodeIpFinding(text: string, ip: IpAddress | null, addresses: readonly s
   const kind = isLoopback(ip) ? 'a loopback' : UNUSABLE.find(({ network }) => cidrContains(network, ip))?.kind;
   if (kind !== undefined)
     return error('NodeIP', `node IP ${text} is ${kind} address, which the kubelet does not report as the address of a Node`, hint);
-  if (addresses === null || addresses.some((one) => isSame(parseIp(one), ip))) return null;
+  if (addresses === null || addresses.some((one) => isSameAddress(one, text))) return null;
   return error('NodeIP', `node IP ${text} is not an address of this host (its addresses: ${addresses.join(', ') || 'none'})`, hint);
 }
 
@@ -299,10 +307,6 @@ const UNUSABLE = [
   ['a multicast', '224.0.0.0/4'],
   ['a multicast', 'ff00::/8'],
 ].map(([kind = '', text = '']) => ({ kind, network: parseCidr(text) as Cidr }));
-
-function isSame(a: IpAddress | null, b: IpAddress): boolean {
-  return a !== null && a.family === b.family && a.value === b.value;
-}
 
 function isUnspecifiedText(text: string): boolean {
   const ip = parseIp(text);
@@ -325,11 +329,3 @@ const CHECKS: readonly Check[] = [
   cgroupDriver,
   nodeIp,
 ];
-
-function error(id: CheckName, message: string, hint?: string): Finding {
-  return { id, severity: 'error', message, hint };
-}
-
-function warning(id: CheckName, message: string): Finding {
-  return { id, severity: 'warning', message };
-}

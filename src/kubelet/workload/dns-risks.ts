@@ -1,5 +1,5 @@
 import { jsonEqual } from '../../base/json.ts';
-import { type Cidr, cidrContains, parseCidr, parseIp } from '../../base/text/ip.ts';
+import { type Cidr, cidrContains, isSameAddress, parseCidr, parseIp } from '../../base/text/ip.ts';
 import { listAt, textAt } from '../documents/values.ts';
 import { loss, type PodRisk, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
@@ -27,7 +27,7 @@ function addressIssue({ before, after, dnsServices }: RiskInput): string | null 
   if (then === null || (now.length === 0 && then.length === 0)) return null;
   if (now.length === 0) return `clusterDNS becomes empty: new pods would resolve no names of the cluster (currently ${then.join(', ')})`;
   if (dnsServices === null) return null;
-  const answers = (address: string): boolean => dnsServices.some((service) => sameIp(service, address)) || isLinkLocal(address);
+  const answers = (address: string): boolean => dnsServices.some((service) => isSameAddress(service, address)) || isLinkLocal(address);
   if (!then.some((address) => answers(address)) || now.some((address) => answers(address))) return null;
   const why = `clusterDNS ${now.join(', ')} is neither a link-local address nor a Service of kube-system with port 53 (currently ${then.join(', ')})`;
   return `${why}: new pods would resolve no names of the cluster`;
@@ -40,11 +40,6 @@ function domainRisks({ before, after }: RiskInput): readonly PodRisk[] {
   if (then === now || then === '') return [];
   const why = `clusterDomain changes from ${then} to ${now || 'nothing'}: if the DNS of the cluster still serves ${then}, new pods cannot resolve short names of Services`;
   return [warning(path, why)];
-}
-
-function sameIp(a: string, b: string): boolean {
-  const [one, other] = [parseIp(a), parseIp(b)];
-  return one !== null && other !== null && one.family === other.family && one.value === other.value;
 }
 
 function isLinkLocal(text: string): boolean {
