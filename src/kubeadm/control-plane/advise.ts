@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../base/json.ts';
 import { cidrContains, formatCidr, parseIp } from '../../base/text/ip.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { parseSubnets } from '../config/dns-ip.ts';
@@ -51,14 +50,12 @@ function adviseDataDir({ cluster }: ControlPlaneNode): readonly Warning[] {
   return [{ code: 'ETCD_DATA_DIR', field: 'etcd.local.extraArgs.data-dir', message }];
 }
 
-interface Pod {
-  readonly spec?: { readonly containers?: readonly { readonly volumeMounts?: readonly { readonly mountPath?: string }[] }[] };
-}
-
 /** A kubelet rejects a Pod that mounts one path twice. */
 function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
   return staticPodNames(node).flatMap((name) => {
-    const { spec } = staticPodOf(node, name) as JsonObject & Pod;
+    const { spec } = staticPodOf(node, name) as {
+      readonly spec?: { readonly containers?: readonly { readonly volumeMounts?: readonly { readonly mountPath?: string }[] }[] };
+    };
     const twice = (spec?.containers ?? []).flatMap(({ volumeMounts = [] }) =>
       repeated(volumeMounts.map(({ mountPath = '' }) => mountPath)),
     );

@@ -4,8 +4,14 @@ import type { KubeconfigRoot } from '../../kube/kubeconfig.ts';
 import type { OperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { EtcdCredentials } from './etcd-credentials.ts';
 
-/** An API server and its credentials. A host's kubeconfig must have passed `rebuildHostKubeconfig`. */
-export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
+/** An API server and its credentials. A host's kubeconfig must have passed `rebuildHostKubeconfig`, and references no file. */
+export type ClusterTarget =
+  | OperatorClusterTarget
+  | (Pick<OperatorClusterTarget, 'root' | 'from'> & {
+      readonly kubeconfig: HostKubeconfig;
+      /** Replaces the server address of the kubeconfig. */
+      readonly server?: string | undefined;
+    });
 
 /** Uses the operator's own kubeconfig. */
 export interface OperatorClusterTarget {
@@ -13,17 +19,6 @@ export interface OperatorClusterTarget {
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot;
   readonly context?: string | undefined;
-  /** Host that opens the connections; absent: the local host. */
-  readonly from?: Host | undefined;
-}
-
-/** Uses the credentials of a host. */
-interface HostClusterTarget {
-  readonly kubeconfig: HostKubeconfig;
-  /** As `OperatorClusterTarget.root`; the kubeconfig of a host references no file. */
-  readonly root?: KubeconfigRoot;
-  /** Replaces the server address of the kubeconfig. */
-  readonly server?: string | undefined;
   /** Host that opens the connections; absent: the local host. */
   readonly from?: Host | undefined;
 }

@@ -1,4 +1,4 @@
-import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
+import { defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
@@ -9,14 +9,9 @@ import { CA_MOUNT_DIRS, type HostCaDirectory, type StaticPodName } from '../cont
 import { hostClock } from './host-clock.ts';
 
 /** Capacity of the host. Null: not known (an image). */
-interface HostSize {
-  readonly cpus: number | null;
-  readonly memoryBytes: number | null;
-}
-
 const hostSize = defineFact(
   { cpus: { kind: 'command', argv: ['nproc'] }, memory: { kind: 'file', path: '/proc/meminfo' } },
-  ({ cpus, memory }): HostSize => ({
+  ({ cpus, memory }): { readonly cpus: number | null; readonly memoryBytes: number | null } => ({
     cpus: cpus.exitCode === 0 ? Number(cpus.stdout.trim()) : null,
     memoryBytes: parseMemTotal(memory?.content ?? ''),
   }),
@@ -31,26 +26,14 @@ function parseMemTotal(text: string): number | null {
 const STATIC_PODS: readonly StaticPodName[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
 
 /** Facts about a host for a control plane, in addition to the facts about any node. */
-export interface ControlPlaneHost {
-  readonly route: DefaultRoute;
-  readonly size: HostSize;
-  readonly clock: number | null;
-  readonly firewalldActive: boolean;
-  readonly caDirectories: readonly HostCaDirectory[];
-  /** Existing manifests by path. */
-  readonly manifests: ReadonlyMap<string, FileFact | null>;
-  /** Names in the etcd data directory; null: it does not exist. */
-  readonly etcdData: readonly string[] | null;
-  /** The existing files among the requested ones. */
-  readonly files: ReadonlyMap<string, FileFact | null>;
-}
+export type ControlPlaneHost = ReturnType<typeof controlPlaneHost> extends Fact<infer T> ? T : never;
 
 /**
  * Facts about a host for a control plane.
  * @param etcdDataDir null: etcd does not run on the host
  * @param files additional required files, e.g. the client certificates of external etcd
  */
-export function controlPlaneHost(etcdDataDir: string | null, files: readonly string[]): Fact<ControlPlaneHost> {
+export function controlPlaneHost(etcdDataDir: string | null, files: readonly string[]) {
   return combineFacts({
     route: defaultRoute,
     size: hostSize,
@@ -58,6 +41,7 @@ export function controlPlaneHost(etcdDataDir: string | null, files: readonly str
     firewalldActive: unitActive('firewalld'),
     caDirectories: caDirectoriesOf(),
     manifests: fileFacts(STATIC_PODS.map((name) => `${MANIFESTS_DIR}/${name}.yaml`)),
+    /** Names in the etcd data directory; null: it does not exist. */
     etcdData: listOf(etcdDataDir),
     files: fileFacts(files),
   });

@@ -54,7 +54,14 @@ export async function availableUpgrades(input: AvailableUpgradesInput): Promise<
   // A branch has no stable release before its first one.
   const patch = isBefore(stable.version, cluster) ? null : await resolved(input, `stable-${cluster.major}.${cluster.minor}`);
   if (patch !== null && isBefore(cluster, patch.version))
-    upgrades.push(upgradeTo(input, patch.text, `version in the v${cluster.major}.${cluster.minor} series`, requiredForPatch(input, patch)));
+    upgrades.push(
+      upgradeTo(
+        input,
+        patch.text,
+        `version in the v${cluster.major}.${cluster.minor} series`,
+        requiredForPatch(input, patch.text, patch.version),
+      ),
+    );
   if (isBefore(patch?.version ?? cluster, stable.version)) upgrades.push(upgradeTo(input, stable.text, 'stable version'));
   if (!allowExperimental && !allowReleaseCandidates) return upgrades;
   const latest = await resolved(input, 'latest');
@@ -73,12 +80,8 @@ export async function availableUpgrades(input: AvailableUpgradesInput): Promise<
 export function newestVersion(versions: VersionsByNode): SemanticVersion | null {
   const parsed = [...versions.keys()].map(parseSemanticVersion);
   if (parsed.some((version) => version === null)) return null;
-  return (
-    parsed
-      .filter((version) => version !== null)
-      .toSorted(compareSemanticVersions)
-      .at(-1) ?? null
-  );
+  const sorted = parsed.filter((version) => version !== null).toSorted(compareSemanticVersions);
+  return sorted.at(-1) ?? null;
 }
 
 /** `1.36.2-rc.1` */
@@ -86,12 +89,7 @@ export function formatVersion({ major, minor, patch, preRelease }: SemanticVersi
   return `${major}.${minor}.${patch}${preRelease === '' ? '' : `-${preRelease}`}`;
 }
 
-interface Resolved {
-  readonly text: string;
-  readonly version: SemanticVersion;
-}
-
-async function resolved({ resolve }: AvailableUpgradesInput, label: string): Promise<Resolved> {
+async function resolved({ resolve }: AvailableUpgradesInput, label: string) {
   const text = await resolve(label);
   const version = parseSemanticVersion(text);
   if (version === null) throw new Error(`${label} was resolved to ${JSON.stringify(text)}`);
@@ -103,7 +101,7 @@ function isBefore(a: SemanticVersion, b: SemanticVersion): boolean {
 }
 
 /** A patch release requires no newer kubeadm than the running one. */
-function requiredForPatch({ program }: AvailableUpgradesInput, { text, version }: Resolved): string {
+function requiredForPatch({ program }: AvailableUpgradesInput, text: string, version: SemanticVersion): string {
   const own = parseSemanticVersion(program);
   return own !== null && !isBefore(own, version) ? program : text;
 }

@@ -41,20 +41,16 @@ const KUBELET_CONFIG = 'ConfigMap kube-system/kubelet-config';
  * KubeletConfiguration are kept.
  */
 export function migrateClusterDocuments(input: ClusterMigrationInput): MigratedCluster {
-  const cluster = migrateCluster(input);
+  const { cluster, notes } = migrateCluster(input);
   const kubelet = migrateKubeletConfig(input);
-  return {
-    cluster: cluster.cluster,
-    kubelet: kubelet.kubelet,
-    notes: [...cluster.notes, ...kubelet.notes],
-    refusals: kubelet.refusals,
-  };
+  return { ...kubelet, cluster, notes: [...notes, ...kubelet.notes] };
 }
 
 function migrateCluster({ cluster, target }: ClusterMigrationInput): Pick<MigratedCluster, 'cluster' | 'notes'> {
   const { featureGates: before, ...others } = cluster;
   const known = releaseFacts(target).featureGates;
-  const [kept, removed] = [entriesOf(before, (name) => known.includes(name)), entriesOf(before, (name) => !known.includes(name))];
+  const gates = Object.entries(before ?? {});
+  const [kept, removed] = [gates.filter(([name]) => known.includes(name)), gates.filter(([name]) => !known.includes(name))];
   const notes = removed.map(([name]) => note('featureGates', `feature gate ${name} is removed: kubeadm of ${target} does not know it`));
   const pinned = [
     { path: 'etcd.local.imageTag', tag: cluster.etcd?.local?.imageTag, own: releaseFacts(target).etcd },
@@ -64,13 +60,6 @@ function migrateCluster({ cluster, target }: ClusterMigrationInput): Pick<Migrat
   );
   const featureGates = kept.length === 0 ? {} : { featureGates: Object.fromEntries(kept) };
   return { cluster: { ...others, ...featureGates, kubernetesVersion: target }, notes: [...notes, ...pinned] };
-}
-
-function entriesOf(
-  gates: ClusterConfiguration['featureGates'],
-  isWanted: (name: string) => boolean,
-): readonly (readonly [string, boolean])[] {
-  return Object.entries(gates ?? {}).filter(([name]) => isWanted(name));
 }
 
 function note(path: string, message: string): Warning {

@@ -66,13 +66,9 @@ export function applyForceUpgrade(
 
 /** Node names by the version of their kubelet. */
 export function kubeletVersionsOf(nodes: readonly KubeObject[]): ReadonlyMap<string, readonly string[]> {
-  const known = nodes as readonly (KubeObject & { readonly status?: NodeStatus })[];
+  const known = nodes as readonly (KubeObject & { readonly status?: { readonly nodeInfo?: { readonly kubeletVersion?: string } } })[];
   const byVersion = groupBy(known, ({ status }) => status?.nodeInfo?.kubeletVersion ?? '');
   return new Map([...byVersion].map(([version, items]) => [version, items.map(({ metadata }) => metadata.name)]));
-}
-
-interface NodeStatus {
-  readonly nodeInfo?: { readonly kubeletVersion?: string };
 }
 
 function withForceHint(problem: Problem): Problem {
@@ -159,18 +155,12 @@ function newerKubelets({ kubeletVersions }: UpgradeVersions, target: SemanticVer
   return [{ code: 'UPGRADE_KUBELETS_NEWER', message }];
 }
 
-interface ReadKubelet {
-  readonly text: string;
-  readonly nodes: readonly string[];
-  /** Null: not a semantic version. */
-  readonly version: SemanticVersion | null;
-}
-
-function parseKubelets(versions: ReadonlyMap<string, readonly string[]>): readonly ReadKubelet[] {
+/** `version` is null if it is not a semantic version. */
+function parseKubelets(versions: ReadonlyMap<string, readonly string[]>) {
   return [...versions].map(([text, nodes]) => ({ text, nodes, version: parseSemanticVersion(text) }));
 }
 
-function namesOf(kubelets: readonly ReadKubelet[]): string {
+function namesOf(kubelets: ReturnType<typeof parseKubelets>): string {
   return kubelets.map(({ text, nodes }) => `${text} on ${nodes.join(', ')}`).join('; ');
 }
 

@@ -2,19 +2,8 @@ import { AppError, type Problem } from '../../base/errors.ts';
 import { findSecret } from '../../base/text/find-secret.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type JoinFileSource, joinUnit } from './join-unit.ts';
-import type { FirstBoot, HostEntry } from './model.ts';
+import { type FirstBoot, type HostEntry, rootFileEntry } from './model.ts';
 import type { HostProxy } from './proxy.ts';
-
-interface FirstBootInput {
-  /** The directory that `--rootfs` names, as entries of the host. */
-  readonly entries: readonly HostEntry[];
-  readonly joinFile: JoinFileSource;
-  /** Path of kubeletadm or kubeadm on the host. */
-  readonly program: string;
-  readonly proxy: HostProxy;
-  /** Paths of files on the host that are not searched for secrets. */
-  readonly allowedSecrets: readonly string[];
-}
 
 /** Path on the host of the CA certificates that verify the server of the join file. */
 const JOIN_FILE_CA = '/etc/kubeletadm/join-file-ca.crt';
@@ -31,10 +20,25 @@ const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set(
 /**
  * The content of user data with which a host joins a cluster at its first boot: the files of a directory and a systemd unit that
  * runs join.
+ * @param input.entries the directory that `--rootfs` names, as entries of the host
+ * @param input.program path of kubeletadm or kubeadm on the host
+ * @param input.allowedSecrets paths of files on the host that are not searched for secrets
  * @returns also the path of the bootstrap kubeconfig if the directory has one: it contains a token, and join creates it
  * @throws AppError USER_DATA_SECRET or USER_DATA_UNUSABLE (exit code 2), with all problems
  */
-export function firstBoot({ entries, joinFile, program, proxy, allowedSecrets }: FirstBootInput): {
+export function firstBoot({
+  entries,
+  joinFile,
+  program,
+  proxy,
+  allowedSecrets,
+}: {
+  readonly entries: readonly HostEntry[];
+  readonly joinFile: JoinFileSource;
+  readonly program: string;
+  readonly proxy: HostProxy;
+  readonly allowedSecrets: readonly string[];
+}): {
   readonly content: FirstBoot;
   readonly omitted: string | null;
 } {
@@ -42,9 +46,7 @@ export function firstBoot({ entries, joinFile, program, proxy, allowedSecrets }:
   const caPem = joinFile.kind === 'url' ? joinFile.caPem : null;
   const caPath = caPem === null ? undefined : JOIN_FILE_CA;
   const unit = joinUnit({ joinFile, caPath, program, environment: proxy.environment });
-  const ca: readonly HostEntry[] =
-    caPem === null ? [] : [{ kind: 'file', path: JOIN_FILE_CA, content: Buffer.from(caPem, 'utf8'), mode: 0o644, uid: 0, gid: 0 }];
-  const own = [...ca, ...proxy.dropIns];
+  const own = [...(caPem === null ? [] : [rootFileEntry(JOIN_FILE_CA, caPem)]), ...proxy.dropIns];
   const reserved = new Set([`/etc/systemd/system/${unit.name}`, ...own.map(({ path }) => path)]);
   const problems = [
     ...kept.filter(({ path }) => path === KUBELET_CONF).map(hasJoined),

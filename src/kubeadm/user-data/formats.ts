@@ -1,5 +1,4 @@
-import type { EnabledUnit, FirstBoot, HostEntry, HostFileEntry } from './model.ts';
-import { plainTextOf } from './model.ts';
+import { type FirstBoot, type HostEntry, plainTextOf, rootFileEntry } from './model.ts';
 
 /** Systems whose configuration Butane translates. */
 export type ButaneVariant = 'fcos' | 'flatcar';
@@ -14,7 +13,7 @@ const IGNITION_VERSION = '3.4.0';
  * @see cloudinit.readthedocs.io: modules Write Files, Runcmd
  */
 export function cloudConfig({ entries, unit, restart }: FirstBoot): object {
-  const files = [...entries.filter((entry) => entry.kind === 'file'), unitFile(unit)];
+  const files = [...entries.filter((entry) => entry.kind === 'file'), rootFileEntry(`/etc/systemd/system/${unit.name}`, unit.text)];
   return {
     write_files: files.map(({ path, mode, content }) => {
       const text = plainTextOf(content);
@@ -50,10 +49,6 @@ function commandsFor(entry: HostEntry): readonly (readonly string[])[] {
     ['chown', `${uid}:${gid}`, '--', path],
     ['chmod', formatMode(mode), '--', path],
   ];
-}
-
-function unitFile({ name, text }: EnabledUnit): HostFileEntry {
-  return { kind: 'file', path: `/etc/systemd/system/${name}`, content: Buffer.from(text, 'utf8'), mode: 0o644, uid: 0, gid: 0 };
 }
 
 /** A mode in octal digits, e.g. `0644`. */

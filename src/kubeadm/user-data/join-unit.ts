@@ -12,13 +12,6 @@ export type JoinFileSource =
       readonly caPem: string | null;
     };
 
-interface JoinUnitInput {
-  readonly joinFile: JoinFileSource;
-  readonly caPath: string | undefined;
-  readonly program: string;
-  readonly environment: readonly string[];
-}
-
 const NAME = 'kubeletadm-join';
 const FETCHED = `/run/${NAME}/join.yaml`;
 /** Exists after a successful join. */
@@ -71,7 +64,17 @@ export function hostPath(path: string, option: string): string {
  * @param input.environment lines of the section Service
  * @see systemd.service(5): Restart=on-failure of Type=oneshot requires systemd 244
  */
-export function joinUnit({ joinFile, caPath, program, environment }: JoinUnitInput): EnabledUnit {
+export function joinUnit({
+  joinFile,
+  caPath,
+  program,
+  environment,
+}: {
+  readonly joinFile: JoinFileSource;
+  readonly caPath: string | undefined;
+  readonly program: string;
+  readonly environment: readonly string[];
+}): EnabledUnit {
   const fetch = joinFile.kind === 'path' ? [] : fetchLines(joinFile.url, caPath);
   const config = joinFile.kind === 'path' ? joinFile.path : FETCHED;
   const text = [

@@ -1,29 +1,22 @@
-/** A file, directory or link of a host. Paths are absolute paths of the host. */
-export type HostEntry = HostFileEntry | HostDirectoryEntry | HostLinkEntry;
-
 /** Owner and permission bits; `uid` and `gid` are numeric, 0 is root. */
-interface Ownership {
+interface Owned {
+  readonly path: string;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
 }
 
-export interface HostFileEntry extends Ownership {
-  readonly kind: 'file';
-  readonly path: string;
-  readonly content: Buffer;
-}
+export type HostFileEntry = Owned & { readonly kind: 'file'; readonly content: Buffer };
 
-interface HostDirectoryEntry extends Ownership {
-  readonly kind: 'directory';
-  readonly path: string;
-}
+/** A file, directory or symbolic link of a host. Paths are absolute paths of the host. */
+export type HostEntry =
+  | HostFileEntry
+  | (Owned & { readonly kind: 'directory' })
+  | { readonly kind: 'link'; readonly path: string; readonly target: string };
 
-/** A symbolic link. */
-interface HostLinkEntry {
-  readonly kind: 'link';
-  readonly path: string;
-  readonly target: string;
+/** A file of root that all users may read. */
+export function rootFileEntry(path: string, text: string): HostFileEntry {
+  return { kind: 'file', path, content: Buffer.from(text, 'utf8'), mode: 0o644, uid: 0, gid: 0 };
 }
 
 /** A systemd unit that is enabled and started at the first boot. */

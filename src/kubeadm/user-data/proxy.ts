@@ -1,5 +1,5 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import type { HostFileEntry } from './model.ts';
+import { type HostFileEntry, rootFileEntry } from './model.ts';
 
 /** The proxy of a host, as text of the command line; undefined: none. */
 export interface ProxyOptions {
@@ -39,17 +39,10 @@ export function hostProxy({ httpProxy, httpsProxy, noProxy }: ProxyOptions): Hos
       'List the API server and the Service, Pod and node subnets: --no-proxy localhost,127.0.0.1,10.0.0.0/8,.cluster.local',
     );
   const environment = [...proxies, `Environment="NO_PROXY=${noProxy}"`];
-  const content = Buffer.from(['# Written by kubeletadm config user-data.', '[Service]', ...environment, ''].join('\n'), 'utf8');
+  const text = ['# Written by kubeletadm config user-data.', '[Service]', ...environment, ''].join('\n');
   return {
     environment,
-    dropIns: UNITS.map((unit) => ({
-      kind: 'file',
-      path: `/etc/systemd/system/${unit}.d/http-proxy.conf`,
-      content,
-      mode: 0o644,
-      uid: 0,
-      gid: 0,
-    })),
+    dropIns: UNITS.map((unit) => rootFileEntry(`/etc/systemd/system/${unit}.d/http-proxy.conf`, text)),
     restart: RUNTIMES,
   };
 }
