@@ -16,13 +16,10 @@ export interface ClusterConnections {
   readonly web: HttpsClient;
 }
 
-/** Generates unpredictable secrets and keys. */
 export interface SecretSource {
   /** 16 hexadecimal digits. */
   newId(): Promise<string>;
-  /** A bootstrap token. */
   newToken(): Promise<Secret>;
-  /** Makes keys and certificates. */
   certificateIssuer(): Promise<CertificateIssuer>;
 }
 

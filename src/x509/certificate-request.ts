@@ -1,5 +1,17 @@
-import { type DerElement, derElements, derOid } from './der.ts';
-import { children, DNS_NAME, decodeText, expectCount, IP_ADDRESS, isOid, isText, readAddress, readExtension } from './der-parts.ts';
+import {
+  children,
+  type DerElement,
+  DNS_NAME,
+  decodeText,
+  derElements,
+  derOid,
+  expectCount,
+  IP_ADDRESS,
+  isOid,
+  isText,
+  readAddress,
+  readExtension,
+} from './der.ts';
 
 /** The requested subject and names of a CSR. */
 export interface CertificateRequest {

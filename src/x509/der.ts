@@ -1,32 +1,14 @@
-/** One DER element: tag and content. */
-export class DerElement {
+import { formatIp } from '../base/text/ip.ts';
+
+/** One DER element: its tag and content, and all its bytes. */
+export interface DerElement {
   readonly tag: number;
-  readonly #source: Uint8Array;
-  readonly #at: number;
-  readonly #start: number;
-  readonly #end: number;
-
-  constructor(source: Uint8Array, { at, start, end }: { readonly at: number; readonly start: number; readonly end: number }) {
-    this.tag = source[at] as number;
-    this.#source = source;
-    this.#at = at;
-    this.#start = start;
-    this.#end = end;
-  }
-
-  /** The content. */
-  get bytes(): Uint8Array {
-    return this.#source.subarray(this.#start, this.#end);
-  }
-
-  /** The element with its tag and length. */
-  get whole(): Uint8Array {
-    return this.#source.subarray(this.#at, this.#end);
-  }
+  readonly bytes: Uint8Array;
+  readonly whole: Uint8Array;
 }
 
 export const BOOLEAN = 0x01;
-export const OCTET_STRING = 0x04;
+const OCTET_STRING = 0x04;
 
 /**
  * Splits DER bytes into consecutive elements.
@@ -41,7 +23,7 @@ export function derElements(bytes: Uint8Array): readonly DerElement[] {
     const { length, start } = readLength(bytes, at + 1);
     const end = start + length;
     if (end > bytes.length) throw new Error('truncated element');
-    elements.push(new DerElement(bytes, { at, start, end }));
+    elements.push({ tag, bytes: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
     at = end;
   }
   return elements;
@@ -71,4 +53,58 @@ export function derOid(bytes: Uint8Array): string {
   const [first = 0, ...rest] = numbers;
   const root = Math.min(Math.floor(first / 40), 2);
   return [root, first - root * 40, ...rest].join('.');
+}
+
+/** Elements of certificates and CSRs (RFC 5280, RFC 2986). All functions throw an Error for invalid bytes. */
+
+export const DNS_NAME = 0x82;
+export const IP_ADDRESS = 0x87;
+
+/** Returns the elements if their number is as expected. */
+export function expectCount<T>(count: number, elements: readonly T[]): readonly T[] {
+  if (elements.length !== count) throw new Error(`expected ${count} elements, found ${elements.length}`);
+  return elements;
+}
+
+export function children(element: DerElement | undefined): readonly DerElement[] {
+  if (element === undefined) throw new Error('missing element');
+  return derElements(element.bytes);
+}
+
+export interface Extension {
+  readonly oid: DerElement;
+  readonly critical: boolean;
+  readonly value: DerElement;
+}
+
+/** `SEQUENCE { extnID, critical BOOLEAN DEFAULT FALSE, extnValue OCTET STRING }` */
+export function readExtension(element: DerElement): Extension {
+  const [oid, ...rest] = children(element);
+  const flag = rest[0]?.tag === BOOLEAN ? rest[0] : undefined;
+  const [value] = expectCount(1, flag === undefined ? rest : rest.slice(1));
+  if (oid === undefined || value?.tag !== OCTET_STRING) throw new Error('not a valid extension');
+  return { oid, critical: flag !== undefined && flag.bytes[0] !== 0, value };
+}
+
+export function isOid(element: DerElement | undefined, oid: string): boolean {
+  return element !== undefined && derOid(element.bytes) === oid;
+}
+
+/** An address in Go's notation; null unless it has 4 or 16 bytes. */
+export function readAddress(bytes: Uint8Array): string | null {
+  if (bytes.length !== 4 && bytes.length !== 16) return null;
+  const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  return formatIp({ family: bytes.length === 4 ? 4 : 6, value });
+}
+
+/** UTF8String, PrintableString, IA5String: the types that Kubernetes uses. */
+const TEXTS: ReadonlySet<number> = new Set([0x0c, 0x13, 0x16]);
+
+export function isText(element: DerElement | undefined): boolean {
+  return element !== undefined && TEXTS.has(element.tag);
+}
+
+/** The text of an element. A byte order mark is kept, as in the API server's parser. */
+export function decodeText(element: DerElement | undefined): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(element?.bytes ?? new Uint8Array());
 }

@@ -42,7 +42,6 @@ export function describeCertificate(pem: string): CertificateDescription {
   return describe(read);
 }
 
-/** Describes a parsed certificate. */
 export function describe(read: CertificateContent): CertificateDescription {
   const san = [...read.dnsNames.map((name) => `DNS:${name}`), ...read.ipAddresses.map((address) => `IP Address:${longForm(address)}`)];
   return {

@@ -1,4 +1,3 @@
-/** A block of a PEM text. */
 export interface PemBlock {
   /** For example `CERTIFICATE`, `EC PRIVATE KEY`. */
   readonly label: string;
@@ -36,7 +35,6 @@ export function pemBody({ label, pem }: PemBlock): string {
   return pem.slice(lines, pem.lastIndexOf(`${DASHES}END `));
 }
 
-/** The certificates of a PEM text. */
 export function certificateBlocks(text: string): readonly PemBlock[] {
   return pemBlocks(text).filter(({ label }) => label === 'CERTIFICATE');
 }

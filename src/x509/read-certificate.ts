@@ -1,6 +1,18 @@
 import { X509Certificate } from 'node:crypto';
-import { BOOLEAN, type DerElement, derElements, derOid } from './der.ts';
-import { children, DNS_NAME, decodeText, type Extension, expectCount, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
+import {
+  BOOLEAN,
+  children,
+  type DerElement,
+  DNS_NAME,
+  decodeText,
+  derElements,
+  derOid,
+  type Extension,
+  expectCount,
+  IP_ADDRESS,
+  readAddress,
+  readExtension,
+} from './der.ts';
 import { certificateBlocks, pemBody } from './pem-blocks.ts';
 
 /** One part of a name, e.g. `CN` and `kubernetes`. */

@@ -196,7 +196,6 @@ async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject 
   });
 }
 
-/** An agent for an etcd without TLS. */
 function plainAgent(dial: Dial | undefined): HttpAgent {
   const agent = new HttpAgent();
   if (dial !== undefined)

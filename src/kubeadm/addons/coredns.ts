@@ -8,13 +8,10 @@ import type { ControlPlaneNode } from '../control-plane/model.ts';
 import { patchedObject } from '../patches/patched-object.ts';
 
 const LABELS = { 'k8s-app': 'kube-dns' };
-/** Default number of replicas. */
 export const COREDNS_REPLICAS = 2;
 
-/** Key of the CoreDNS configuration in the ConfigMap. */
 export const COREFILE_KEY = 'Corefile';
 
-/** The objects of the cluster DNS. */
 export interface CorednsObjects {
   readonly configMap: KubeObject;
   readonly clusterRole: KubeObject;
@@ -118,7 +115,6 @@ function podSpec(image: string): JsonObject {
   };
 }
 
-/** Prefers different nodes. */
 const APART: JsonObject = {
   weight: 100,
   podAffinityTerm: {

@@ -13,7 +13,6 @@ type Releases = { readonly since?: string; readonly until?: string };
 
 const ALWAYS: Releases = {};
 
-/** The plugins and options whose compatibility is known. */
 const PLUGINS: Readonly<Record<string, Readonly<Record<string, Releases>>>> = {
   autopath: {},
   cache: {
@@ -44,7 +43,6 @@ const PLUGINS: Readonly<Record<string, Readonly<Record<string, Releases>>>> = {
   transfer: always('to'),
 };
 
-/** Entries of the `hosts` plugin. */
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{1,4}:[:0-9A-Fa-f]+)/;
 
 /**

@@ -22,7 +22,6 @@ import { patchedObject } from '../patches/patched-object.ts';
 const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };
 
-/** Key of the ConfigMap that holds the KubeProxyConfiguration. */
 export const KUBE_PROXY_CONFIG_KEY = 'config.conf';
 
 export interface KubeProxyObjects {

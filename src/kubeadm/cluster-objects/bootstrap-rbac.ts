@@ -18,12 +18,10 @@ export const NODES_GROUP = group(NODES_GROUP_NAME);
 /** User of requests without credentials. */
 export const ANONYMOUS = user('system:anonymous');
 
-/** A Role that grants read access to one ConfigMap of its namespace. */
 export function readConfigMapRole(at: Namespaced, configMap: string): KubeObject {
   return readRole(at, 'configmaps', configMap);
 }
 
-/** A Role that grants read access to one Secret of its namespace. */
 export function readSecretRole(at: Namespaced, secret: string): KubeObject {
   return readRole(at, 'secrets', secret);
 }
@@ -43,7 +41,6 @@ export function clusterRole(name: string, rules: readonly JsonObject[]): KubeObj
   return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name }, rules };
 }
 
-/** A ServiceAccount as a subject of a binding. */
 export function serviceAccountSubject({ name, namespace }: Namespaced): JsonObject {
   return { kind: 'ServiceAccount', name, namespace };
 }

@@ -5,7 +5,6 @@ import { KUBE_SYSTEM, KUBELET_CONFIG_NAME, NODES_GROUP_NAME } from '../../kube/w
 
 const HASH_ANNOTATION = 'kubeadm.kubernetes.io/component-config.hash';
 
-/** Key of the ConfigMap that holds the KubeletConfiguration. */
 export const KUBELET_CONFIG_KEY = 'kubelet';
 
 /**
@@ -47,7 +46,6 @@ export function configMapHash(data: Readonly<Record<string, string>>, binaryData
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** The annotations of a ConfigMap without kubeadm's hash. */
 export function unsignedAnnotations({ metadata }: KubeObject): Readonly<Record<string, string>> {
   const { [HASH_ANNOTATION]: _, ...others } = metadata.annotations ?? {};
   return others;

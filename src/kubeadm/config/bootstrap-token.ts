@@ -16,7 +16,6 @@ export function isCertificateKey(text: string): boolean {
 
 export const TOKEN_USAGES = ['signing', 'authentication'] as const;
 
-/** Whether a text is a valid group of a bootstrap token. */
 export function isBootstrapGroup(text: string): boolean {
   return /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/.test(text);
 }

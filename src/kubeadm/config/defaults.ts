@@ -28,7 +28,6 @@ import { joinHostPort, splitHostPort } from './rules.ts';
 
 /** Facts about a host used for defaults. */
 export interface HostDefaults {
-  /** Hostname of the host. */
   readonly hostname: string;
   /** Existing runtime sockets: without any, containerd's is used; more than one is an error. */
   readonly criSockets: readonly string[];
@@ -165,7 +164,6 @@ export function applyResetDefaults(reset: ResetConfiguration, host: Pick<HostDef
   };
 }
 
-/** Fills in all values of UpgradeConfiguration. */
 export function applyUpgradeDefaults(upgrade: UpgradeConfiguration) {
   const pull = { imagePullPolicy: 'IfNotPresent' as PullPolicy, imagePullSerial: true };
   return {

@@ -14,7 +14,6 @@ import { type ConfigKind, MODEL_MEMBERS, type ModelKind } from './model.ts';
 import type { SchemaVersion } from './suggest-field.ts';
 import { V1BETA3_SCHEMAS } from './v1beta3.ts';
 
-/** The group of kubeadm's configuration documents. */
 const KUBEADM_GROUP = 'kubeadm.k8s.io';
 /** The version used for writing. */
 export const V1BETA4 = `${KUBEADM_GROUP}/v1beta4`;

@@ -49,7 +49,6 @@ export function encodeClusterConfiguration(cluster: ClusterConfiguration): JsonO
   } as JsonObject;
 }
 
-/** InitConfiguration as printed by kubeadm. */
 export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument {
   const { bootstrapTokens = [], dryRun, certificateKey, skipPhases, localAPIEndpoint, nodeRegistration, patches, timeouts } = init;
   return {
@@ -62,7 +61,6 @@ export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument
   };
 }
 
-/** JoinConfiguration as printed by kubeadm. */
 export function encodeJoinConfiguration(join: JoinConfiguration): ConfigDocument {
   const { dryRun, caCertPath, skipPhases, controlPlane, patches, timeouts } = join;
   return {
@@ -81,12 +79,10 @@ export function encodeJoinConfiguration(join: JoinConfiguration): ConfigDocument
   };
 }
 
-/** ResetConfiguration as printed by kubeadm. */
 export function encodeResetConfiguration({ timeouts, ...plain }: ResetConfiguration): ConfigDocument {
   return { ...header('ResetConfiguration'), ...nonZero(plain), ...(timeouts && { timeouts: { ...timeouts } }) };
 }
 
-/** UpgradeConfiguration as printed by kubeadm. */
 export function encodeUpgradeConfiguration({ apply, diff, node: nodes, plan, timeouts }: UpgradeConfiguration): ConfigDocument {
   return {
     ...header('UpgradeConfiguration'),
@@ -116,7 +112,6 @@ export function renderConfig(documents: readonly (ConfigDocument | string)[], hi
   return withSecrets(texts.join('---\n'), new Set([...secretsOf(documents), ...hidden].map((secret) => secret.reveal())));
 }
 
-/** All secrets in a model or document. */
 export function secretsOf(value: unknown): readonly Secret[] {
   if (value instanceof Secret) return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsOf) : [];
@@ -191,7 +186,6 @@ function endLine(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** Inserts the values of secrets. */
 function reveal(value: ConfigValue): unknown {
   if (value instanceof Secret) return value.reveal();
   if (Array.isArray(value)) return value.map((item: ConfigValue) => reveal(item));

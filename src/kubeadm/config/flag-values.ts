@@ -11,7 +11,6 @@ export type FlagValue = string | number | boolean | readonly string[] | Secret;
 /** Parses a flag value, or returns the problem. */
 export type FlagReader<T> = (value: FlagValue) => T | Problem;
 
-/** Distinguishes a problem from a parsed value. */
 export function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'code' in value && 'message' in value;
 }

@@ -22,7 +22,6 @@ export function mergeJoinFlags(config: LoadedConfig, flags: Flags): LoadedConfig
   return checkValues({ ...merged, problems: [...merged.problems, ...needlessFlags(merged.join ?? {}, flags)] });
 }
 
-/** Merges flags of `reset` over ResetConfiguration, which exists afterwards. */
 export function mergeResetFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ reset: {}, ...config }, flags, RESET_FLAGS));
 }

@@ -10,7 +10,6 @@ import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 
 const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration' } as const;
 
-/** Input for kubeadm's values. */
 interface KubeProxyDefaultsInput {
   /** Advertise address of the local API endpoint; its family determines the bind address. */
   readonly advertiseAddress: string;
@@ -38,7 +37,6 @@ export function kubeProxyConfiguration(written: JsonObject | null, input: KubePr
   return encodeTyped(kubeProxyType(), withDefaults(written, input));
 }
 
-/** The same as YAML text. */
 export function renderKubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): string {
   return renderTyped(kubeProxyType(), withDefaults(written, input));
 }

@@ -153,7 +153,6 @@ function softened(problem: Problem): Problem {
   return LENIENT.has(problem.code) ? { ...problem, severity: 'warning' } : problem;
 }
 
-/** A configuration without a file, as the base for flags. */
 export function emptyConfig(): LoadedConfig {
   return { problems: [], positions: new Map(), origins: new Map(), damaged: new Set(), versions: new Map() };
 }

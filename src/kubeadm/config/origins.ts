@@ -26,7 +26,6 @@ export function positionsOf(origins: Origins): ReadonlyMap<string, Position> {
   return new Map([...origins].flatMap(([path, origin]) => ('position' in origin ? [[path, origin.position] as const] : [])));
 }
 
-/** The model path of a field. */
 export function modelPath(kind: ModelKind, path: string): string {
   if (path === '') return kind;
   return path.startsWith('[') ? `${kind}${path}` : `${kind}.${path}`;

@@ -33,7 +33,6 @@ interface PrintOptions {
   readonly kubeletConfiguration?: string;
 }
 
-/** A placeholder token for samples. */
 const SAMPLE_TOKEN = new Secret('abcdef.0123456789abcdef');
 
 /**

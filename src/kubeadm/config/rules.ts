@@ -32,7 +32,6 @@ import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 /** Rules for single values, as in kubeadm 1.36 unless noted. Each returns the problem, or null. */
 export type Rule = (value: string) => Problem | null;
 
-/** A node name; surrounding white space and upper case are corrected by the defaults. */
 export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase()) ? null : invalidNodeName(name));
 
 /**
@@ -139,10 +138,8 @@ export const certSan: Rule = (text) =>
     ? null
     : invalidSan(text);
 
-/** A release or a label. */
 export const kubernetesVersion: Rule = (text) => (parseKubernetesVersion(text) ? null : invalidVersion(text));
 
-/** The DNS domain of the cluster. */
 export const dnsDomain: Rule = (text) => (isDnsSubdomain(text) ? null : invalidDomain(text));
 
 /** A timeout or TTL in Go syntax. Stricter than kubeadm: not negative. */
@@ -153,7 +150,6 @@ export function notNegative(duration: string, hint?: string): Problem | null {
 export const tokenUsage: Rule = (usage) =>
   (TOKEN_USAGES as readonly string[]).includes(usage) ? null : unknownTokenUsage(usage, TOKEN_USAGES);
 
-/** A group of a bootstrap token. */
 export const tokenGroup: Rule = (group) => (isBootstrapGroup(group) ? null : invalidTokenGroup(group));
 
 /** A CA pin; kubeadm validates it only when it connects. */

@@ -30,7 +30,6 @@ import * as rules from './rules.ts';
 import { dnsDomain } from './rules.ts';
 import { argumentFindings, findingOfValue, findingsOfItems } from './validate-parts.ts';
 
-/** All errors of a ClusterConfiguration. */
 export function* clusterFindings(cluster: ClusterConfiguration): Iterable<ConfigFinding> {
   const path = 'ClusterConfiguration';
   yield* networkingFindings(cluster);

@@ -78,14 +78,12 @@ export function* ignoreFindings(path: string, ids: readonly string[] | undefined
   }
 }
 
-/** `localAPIEndpoint`. */
 export function* endpointFindings(path: string, endpoint: ApiEndpoint): Iterable<ConfigFinding> {
   yield* findingOfValue(`${path}.advertiseAddress`, endpoint.advertiseAddress, rules.advertiseAddress);
   // Zero means unset in Go: the default is used.
   yield* findingOfValue(`${path}.bindPort`, endpoint.bindPort || undefined, rules.port);
 }
 
-/** `timeouts`. */
 export function* timeoutFindings(path: string, timeouts: Timeouts): Iterable<ConfigFinding> {
   for (const [name, timeout] of Object.entries(timeouts)) yield* findingOfValue(`${path}.${name}`, timeout as string, rules.notNegative);
 }

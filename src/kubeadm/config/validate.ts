@@ -84,7 +84,6 @@ function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<ConfigFinding
   yield* timeoutFindings(`${path}.timeouts`, upgrade.timeouts ?? {});
 }
 
-/** All errors of a JoinConfiguration. */
 export function* joinFindings(join: JoinConfiguration): Iterable<ConfigFinding> {
   const path = 'JoinConfiguration';
   yield* discoveryFindings(`${path}.discovery`, join.discovery ?? {});

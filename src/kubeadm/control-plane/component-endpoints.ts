@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
 
-/** A component of a control plane and its health endpoint on the host. */
 export interface ComponentEndpoint {
   readonly name: 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
   readonly url: string;

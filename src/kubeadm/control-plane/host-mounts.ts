@@ -3,7 +3,6 @@ import type { ExternalEtcd, HostPathMount } from '../config/model.ts';
 import type { ControlPlaneNode } from './model.ts';
 import { CA_MOUNT_DIRS } from './paths.ts';
 
-/** A host path mounted into a component. */
 export interface Mount {
   readonly name: string;
   readonly hostPath: string;
@@ -20,7 +19,6 @@ export function directoryMount(name: string, path: string, readOnly = true): Mou
   return { name, hostPath: path, mountPath: path, readOnly, pathType: 'DirectoryOrCreate' };
 }
 
-/** A file mounted at the same path. */
 export function fileMount(name: string, path: string): Mount {
   return { name, hostPath: path, mountPath: path, readOnly: true, pathType: 'FileOrCreate' };
 }

@@ -7,7 +7,6 @@ import { kubeApiserverPod, kubeControllerManagerPod, kubeSchedulerPod } from './
 import { type ControlPlaneNode, hasLocalEtcd } from './model.ts';
 import { manifestPath, type StaticPodName } from './paths.ts';
 
-/** Renders the Pod of each component. */
 const PODS = {
   etcd: etcdPod,
   'kube-apiserver': kubeApiserverPod,

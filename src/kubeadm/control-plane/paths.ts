@@ -17,7 +17,6 @@ export const CA_MOUNT_DIRS = [
 ] as const;
 export type HostCaDirectory = (typeof CA_MOUNT_DIRS)[number];
 
-/** The static Pods, by file name. */
 export type StaticPodName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
 
 export function manifestPath(name: StaticPodName): string {

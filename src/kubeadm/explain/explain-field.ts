@@ -38,7 +38,6 @@ export function findField(name: string, { fields }: Catalogue): FieldEntry | und
 /** All information about a field for one minor version. */
 export type FieldExplanation = ReturnType<typeof explainField>;
 
-/** Explains a field, with its members if it is an object. */
 export function explainField(entry: FieldEntry, options: ExplainOptions) {
   const { catalogue, minor } = options;
   const [since, until] = entry.minors;
@@ -80,7 +79,6 @@ export function explainField(entry: FieldEntry, options: ExplainOptions) {
   };
 }
 
-/** All top-level fields. */
 export function listFields(options: ExplainOptions) {
   return { kind: 'FieldList' as const, kubernetesVersion: formatMinor(options.minor), members: membersOf('', options) };
 }

@@ -99,7 +99,6 @@ function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions) {
   };
 }
 
-/** Explains a feature gate. */
 function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions) {
   const gate = catalogue.gate(entry.name, minor);
   const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;

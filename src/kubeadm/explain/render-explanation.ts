@@ -67,7 +67,6 @@ function renderField(field: FieldExplanation): string {
   ]);
 }
 
-/** Puts the title before the first line. */
 function titled(title: string, lines: readonly string[]): [string, string][] {
   return lines.map((line, i) => [i === 0 ? title : '', line]);
 }

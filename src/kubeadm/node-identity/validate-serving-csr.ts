@@ -153,7 +153,6 @@ export function validateServingCsr(csr: NodeCsr, facts: ServingFacts): ServingVe
   };
 }
 
-/** The refusals of a CSR as problems. */
 export function csrProblems(name: string, refusals: readonly CsrRefusal[]): readonly Problem[] {
   const hint = `See: kubectl describe csr ${name}. To reject the CSR: kubectl certificate deny ${name}`;
   return refusals.map(({ code, message }) => ({ code, message: `${name} is not approved: ${message}`, hint }));

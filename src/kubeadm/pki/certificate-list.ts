@@ -94,7 +94,6 @@ export function certificatesOf({ etcd }: Pick<ClusterConfiguration, 'etcd'>): re
   return etcd?.external === undefined ? CERTIFICATES : CERTIFICATES.filter(({ name, ca: by }) => name !== 'etcd-ca' && by !== 'etcd-ca');
 }
 
-/** Path of a certificate or key, e.g. `pkiPath('/etc/kubernetes/pki', 'etcd/ca', 'crt')`. */
 export function pkiPath(certificatesDir: string, baseName: string, kind: 'crt' | 'key' | 'pub' | 'csr'): string {
   return `${certificatesDir}/${baseName}.${kind}`;
 }
@@ -113,7 +112,6 @@ function milliseconds(duration: string): number {
   return Number((parseGoDuration(duration) ?? 0n) / 1_000_000n);
 }
 
-/** The specification of a certificate. */
 export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, parameters: CertificateParameters): CertificateSpec {
   const isCa = definition.ca === null;
   const commonName = definition.commonName(pki);

@@ -5,7 +5,6 @@ import { renderTabTable } from '../../base/text/table.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 
-/** When a certificate expires. */
 export interface Expiration {
   readonly name: string;
   /** Null: the file does not exist. */

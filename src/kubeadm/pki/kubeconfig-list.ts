@@ -12,7 +12,6 @@ import type { PkiConfiguration } from './alt-names.ts';
 export interface KubeconfigDefinition {
   readonly name: 'admin' | 'super-admin' | 'kubelet' | 'controller-manager' | 'scheduler';
   readonly longName: string;
-  /** File name below the Kubernetes directory. */
   readonly file: string;
   readonly user: (pki: PkiConfiguration) => string;
   readonly organizations: readonly string[];

@@ -50,7 +50,6 @@ function renewables({ cluster, kubernetesDir }: PkiDirectories): readonly Renewa
   return [...certificates, ...kubeconfigs].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** An existing certificate. */
 export interface FoundRenewable extends Renewable {
   /** Null: no such file. `unreadable`: the file contains no certificate. */
   readonly certificate: CertificateContent | 'unreadable' | null;
@@ -58,7 +57,6 @@ export interface FoundRenewable extends Renewable {
   readonly isExternal: boolean;
 }
 
-/** An existing CA. */
 export interface FoundCa {
   readonly name: string;
   readonly crt: string;

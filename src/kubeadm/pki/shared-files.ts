@@ -4,14 +4,12 @@ import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../cluster-o
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { pkiPath, SERVICE_ACCOUNT } from './certificate-list.ts';
 
-/** A file that is identical on all control planes. */
 export interface SharedFile {
   /** Its key in the Secret. */
   readonly entry: string;
   readonly path: string;
 }
 
-/** The Secret that contains the encrypted shared files. */
 export const KUBEADM_CERTS = {
   apiVersion: 'v1',
   kind: 'Secret',

@@ -9,7 +9,6 @@ import { type CertificateContent, readCertificate } from '../../x509/read-certif
 import type { findCertificates } from './renewable.ts';
 import type { HostFileReader } from './validate-kubeconfig.ts';
 
-/** A certificate of a host and the result of its validation. */
 export interface CertificateVerdict {
   /** `client`, `serving` and `ca` belong to the kubelet; other roles are named as in `certs renew`. */
   readonly role: string;

@@ -35,10 +35,8 @@ import {
 import type { HostFileReader } from './validate-kubeconfig.ts';
 import { type ValidatedKubeconfig, validateKubeconfig } from './validate-kubeconfig.ts';
 
-/** The desired certificates and kubeconfigs of a control plane node. */
 export interface DesiredPki {
   readonly node: PkiConfiguration;
-  /** Directory of the kubeconfigs. */
   readonly kubernetesDir: string;
   readonly kubeconfigs: readonly KubeconfigDefinition[];
   /** Whether the phase of a certificate, of the `sa` keys, or of a kubeconfig runs. */

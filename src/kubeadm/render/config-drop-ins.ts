@@ -183,7 +183,6 @@ function withoutPaths(config: JsonObject, paths: readonly FieldPath[]): JsonObje
   return withoutEmptied(paths.reduce(removeAt, config), config);
 }
 
-/** Removes objects that lost all their members. */
 function withoutEmptied(config: JsonObject, before: JsonObject): JsonObject {
   const entries = Object.entries(config).flatMap(([key, value]) => {
     const old = before[key];

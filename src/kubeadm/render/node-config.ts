@@ -101,7 +101,6 @@ function addInstanceConfig(current: LayeredConfig, { criSocket, criSocketSource,
   return addLayer(current, { overlay: { containerRuntimeEndpoint: criSocket }, originOf });
 }
 
-/** Returns a copy without the value at a path. */
 export function removeAt(config: JsonObject, path: readonly string[]): JsonObject {
   const [key, ...rest] = path;
   if (key === undefined || !Object.hasOwn(config, key)) return config;

@@ -44,7 +44,6 @@ export class NodeGroups {
     return this.layersOf(input).config;
   }
 
-  /** The same, with the layer of each field. */
   layersOf(input: RunningConfigInput): LayeredConfig {
     this.#limit();
     const { catalogue, configFile, ...values } = input;

@@ -12,12 +12,9 @@ import type { BootstrapToken } from '../config/model.ts';
 const TYPE = 'bootstrap.kubernetes.io/token';
 const USAGE = 'usage-bootstrap-';
 
-/** Location of bootstrap token Secrets. */
 export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: KUBE_SYSTEM } as const;
-/** Label selector for them. */
 export const TOKEN_SELECTOR = `type=${TYPE}`;
 
-/** A bootstrap token as stored in the cluster. */
 export interface StoredToken {
   readonly id: string;
   readonly token: Secret;
@@ -29,7 +26,6 @@ export interface StoredToken {
   readonly groups: readonly string[];
 }
 
-/** The Secret of a token. */
 export function tokenSecretRef(id: string): ObjectRef {
   return { ...TOKEN_SECRETS, name: `bootstrap-token-${id}` };
 }
@@ -55,7 +51,6 @@ export function tokenSecret(written: DefaultedBootstrapToken, now: Date): KubeOb
   return { ...type, metadata: { name, namespace: namespace ?? '' }, type: TYPE, data: encodeData(data) };
 }
 
-/** Expiration of a token in UTC, in whole seconds; null: never. */
 function expirationOf({ ttl, expires }: BootstrapToken, now: Date): string | null {
   if (expires !== undefined) return normaliseRfc3339(expires);
   const nanoseconds = ttl === undefined ? 0n : (parseGoDuration(ttl) ?? 0n);

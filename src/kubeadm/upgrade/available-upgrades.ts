@@ -1,7 +1,6 @@
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '../../base/semantic-version.ts';
 import { releaseFacts } from '../config/releases.ts';
 
-/** Node names by version. */
 export type VersionsByNode = ReadonlyMap<string, readonly string[]>;
 
 /** The versions that run in a cluster. */
@@ -16,7 +15,6 @@ export interface RunningVersions {
   readonly coredns: string;
 }
 
-/** A version that the cluster can be upgraded to. */
 export interface AvailableUpgrade {
   /** `version in the v1.36 series`, `stable version`, `release candidate version` or `experimental version`. */
   readonly description: string;

@@ -12,7 +12,6 @@ export interface ConfigVersion {
   readonly preferred: string;
 }
 
-/** The result of `upgrade plan`. */
 export interface UpgradePlanResult {
   /** The newest version of the API servers, without `v`. */
   readonly clusterVersion: string;
@@ -92,7 +91,6 @@ function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade): reado
   ];
 }
 
-/** A row of the table of components. */
 export function rowOf({ name, nodeName = '', currentVersion, newVersion }: Component): readonly string[] {
   return [name, nodeName, currentVersion, newVersion];
 }
@@ -119,7 +117,6 @@ function configLines(configs: readonly ConfigVersion[]): readonly string[] {
   ];
 }
 
-/** The table of component configurations. */
 export function configTable(configs: readonly ConfigVersion[]): readonly string[] {
   const rows = configs.map((config) => [config.group, config.current || '-', config.preferred || '-', isManual(config) ? 'yes' : 'no']);
   return renderTabTable([['API GROUP', 'CURRENT VERSION', 'PREFERRED VERSION', 'MANUAL UPGRADE REQUIRED'], ...rows]);

@@ -83,12 +83,10 @@ export function backupTimestamp(now: Date): string {
   return now.toISOString().slice(0, 19).replace(/[T:]/g, '-');
 }
 
-/** The copy of a component's manifest. */
 export function manifestBackupPath({ manifests }: UpgradeBackup, name: StaticPodName): string {
   return `${manifests}/${name}.yaml`;
 }
 
-/** The copy of the etcd data directory. */
 export function etcdBackupPath({ etcd }: UpgradeBackup): string {
   return `${etcd}/etcd`;
 }
@@ -121,7 +119,6 @@ export function recordedManifest(record: UpgradeRecord | null, name: StaticPodNa
   return entry.written.includes(digest) ? 'written' : 'other';
 }
 
-/** The record with a changed component; null removes it. */
 export function withComponent(record: UpgradeRecord, name: StaticPodName, change: Partial<ComponentUpgrade> | null): UpgradeRecord {
   const components = new Map(record.components);
   const found = components.get(name);

@@ -8,7 +8,6 @@ import type { ControlPlaneNode } from '../control-plane/model.ts';
 import { type LocalHostConnections, observeLocalDefaultRoute, proxyEnvironment } from './control-plane-inputs.ts';
 import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from './resolve-init-documents.ts';
 
-/** The addons of a cluster, by the names of their phases. */
 export const ADDONS = ['coredns', 'kube-proxy'] as const;
 
 /**

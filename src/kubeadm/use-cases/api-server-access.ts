@@ -10,10 +10,8 @@ import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
 
-/** Connects to a remote host. */
 type ConnectHost = () => Promise<Host>;
 
-/** An API server and the CAs that verify it. */
 interface ApiServerProbe {
   /** `https://ADDRESS:PORT` */
   readonly server: string;

@@ -17,14 +17,12 @@ import { createTokens, deleteTokens, listTokens, requireFreeIds } from '../workf
 import { requireValid } from './load-config-file.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
-/** Ports of the commands for bootstrap tokens. */
 type TokenPorts = OpenClusterPorts &
   Pick<LocalFiles, 'input' | 'acceptsUnknownFields'> &
   Pick<RunTime, 'clock'> &
   Pick<SecretSource, 'newToken'>;
 
 export interface CreateTokensRequest {
-  /** A file with the tokens to create. */
   readonly config: string | undefined;
   /** Without a file, what makes up the one token. */
   readonly flags: Flags;
@@ -75,7 +73,6 @@ export async function createClusterTokens(
 }
 
 export interface DeleteTokensRequest {
-  /** IDs or tokens. */
   readonly ids: readonly string[];
   readonly dryRun: boolean;
   readonly cluster: KubeconfigRequest;

@@ -11,7 +11,6 @@ import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 import type { ConnectEtcd } from '../workflows/control-plane/etcd-access.ts';
 
-/** Connections to the local host. */
 export interface LocalHostConnections extends Pick<RunTime, 'signal'> {
   /** Connects to the local host; its target is empty. */
   connectHost(target: Readonly<Record<string, never>>): Promise<Host>;
@@ -22,17 +21,14 @@ export function controlPlaneConnector({ connectCluster }: Pick<ClusterConnection
   return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, server: server ?? undefined });
 }
 
-/** Connects to etcd from the host. */
 export function etcdConnector({ connectEtcd }: Pick<ClusterConnections, 'connectEtcd'>): ConnectEtcd {
   return ({ host, ...target }) => connectEtcd({ ...target, from: host });
 }
 
-/** The default routes of the local host. */
 export async function observeLocalDefaultRoute(connections: LocalHostConnections): Promise<DefaultRoute> {
   return observeLocalHost(connections, defaultRoute);
 }
 
-/** The system CA directories of the local host. */
 export async function observeLocalCaDirectories(connections: LocalHostConnections): Promise<readonly HostCaDirectory[]> {
   return observeLocalHost(connections, caDirectoriesOf());
 }

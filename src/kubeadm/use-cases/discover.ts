@@ -12,7 +12,6 @@ import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
 import { durationMs } from './node-options.ts';
 import { resolveKubeconfigPath } from './open-cluster.ts';
 
-/** Ports of discovery. */
 type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 /** Finds the cluster to join by the configured discovery method. Connects to no host. */

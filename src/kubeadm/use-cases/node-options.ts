@@ -29,7 +29,6 @@ export interface FieldsRequest {
 
 /** Options for a node that have no field in kubeadm's configuration documents. */
 export interface NodeRequest extends FieldsRequest {
-  /** Flags of the kubelet. */
   readonly extraArgs: readonly Arg[];
   /** Flags that are removed: of the documents, and of the host's own unit. */
   readonly droppedFlags: readonly string[];
@@ -94,7 +93,6 @@ export function durationMs(text: string | undefined, defaultMs: number): number 
   return text === undefined || parseGoDuration(text) === null ? defaultMs : goDurationMs(text);
 }
 
-/** The one document of `--overlay`. */
 export async function readOverlay({ input }: Pick<LocalFiles, 'input'>, file: string): Promise<readonly SourceDocument[]> {
   const { documents, problems } = parseSource(await input.readText(file), file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
@@ -131,7 +129,6 @@ export async function readPatches(
   return patches;
 }
 
-/** Whether a patch is for the KubeletConfiguration. */
 export function isForKubelet({ target }: PlannedPatch): boolean {
   return target === 'kubeletconfiguration';
 }

@@ -12,16 +12,13 @@ import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
 import { type NodeTrust, nodeTrust } from '../workflows/node/identify-node.ts';
 
-/** URL and CA of an API server. */
 interface ApiServerAddress {
   readonly server: string;
   readonly caPem: string;
 }
 
-/** Ports of `openCluster`. */
 export type OpenClusterPorts = Pick<LocalFiles, 'env' | 'homeDirectory' | 'input'> & Pick<ClusterConnections, 'connectCluster'>;
 
-/** `--kubeconfig` and `--context`. */
 export interface KubeconfigRequest {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;

@@ -9,7 +9,6 @@ import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type NodeClusterPorts, nodeCluster } from './node-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
-/** Source of the certificate settings. */
 export interface PkiRequest {
   /** The file of `--config`; undefined: kubeadm-config of the cluster. */
   readonly config: string | undefined;
