@@ -52,7 +52,7 @@ function adoptRequest(_: readonly string[], options: CommandOptions): WithPlan<A
 async function runAdopt(services: CommandServices, request: WithPlan<AdoptRequest>) {
   const [{ openAdopt }, { printJoinCommands }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-adopt.ts'),
-    import('./init.ts'),
+    import('./init-command.ts'),
     import('./run-on-hosts.ts'),
   ]);
   return runOnHosts(services, request, {

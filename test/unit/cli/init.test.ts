@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { firstSteps } from '../../../src/cli/init.ts';
+import { firstSteps } from '../../../src/cli/init-command.ts';
 
 it('the printed commands install the kubeconfig of the user', () => {
   const root = mkdtempSync(join(tmpdir(), 'kubeletadm-first-steps-'));
