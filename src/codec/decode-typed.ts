@@ -16,7 +16,6 @@ interface TypedDecodeOptions {
   readonly type: ObjectNode;
   readonly header: { readonly apiVersion: string; readonly kind: string };
   readonly unknown: UnknownFieldReporter;
-  /** Duplicate fields are warnings. */
   readonly lenient?: boolean;
   /** JSON has fewer number formats and merges duplicate objects. Default `yaml`. */
   readonly syntax?: 'yaml' | 'json';
@@ -32,7 +31,6 @@ export interface DecodedDocument {
    * the position of the key, for list items that of the item.
    */
   readonly fields: ReadonlyMap<string, Position>;
-  /** Sorted by position. */
   readonly problems: readonly Problem[];
 }
 
@@ -51,7 +49,6 @@ export function decodeTyped(document: SourceDocument, options: TypedDecodeOption
   return { value, fields: decoder.fields, problems: decoder.sortedProblems() };
 }
 
-/** An object under construction. */
 type Draft = { [key: string]: Json };
 
 /** A node to read: its path in the document, and the path in the catalogue (`reservedMemory[].limits`). */
@@ -295,7 +292,6 @@ function textOf(node: SourceNode | undefined): string | undefined {
   return node.scalar.type === 'string' || node.scalar.type === 'timestamp' ? node.scalar.value : undefined;
 }
 
-/** Go's value of a null in a list or map. */
 function zeroOf(type: TypeNode): Json {
   if (type.kind === 'object') return emptyDraft();
   return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);

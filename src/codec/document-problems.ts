@@ -103,7 +103,6 @@ export function expectedType(expected: string, found: string, hint?: string): Pr
   return error('CONFIG_WRONG_TYPE', `expected ${expected}, found ${found}`, hint);
 }
 
-/** A dash without a value. */
 export function nullItem(): Problem {
   return error('CONFIG_NULL_ITEM', 'the list item is empty', 'Remove the item, or add a value after the dash');
 }

@@ -14,19 +14,15 @@ import { encodeYaml } from './yaml-encode.ts';
  * @throws AppError CONFIG_WRONG_TYPE and similar codes, exit code 2
  */
 export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
-  const context: Context = { problems: [] };
-  const encoded = encodeObject(context, type, { value, path: '' });
-  if (context.problems.length > 0) throw new AppError(context.problems, { exitCode: 2 });
+  const problems: Problem[] = [];
+  const encoded = encodeObject(problems, type, { value, path: '' });
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   return encoded as JsonObject;
 }
 
 /** Encodes an object as YAML, byte-for-byte identical to Kubernetes components. */
 export function renderTyped(type: ObjectNode, value: JsonObject): string {
   return encodeYaml(encodeTyped(type, value), type);
-}
-
-interface Context {
-  readonly problems: Problem[];
 }
 
 interface Site {
@@ -36,41 +32,40 @@ interface Site {
 
 type Draft = { [key: string]: Json };
 
-function encodeValue(context: Context, type: TypeNode, site: Site): Json {
+function encodeValue(problems: Problem[], type: TypeNode, site: Site): Json {
   switch (type.kind) {
     case 'object':
-      return encodeObject(context, type, site);
+      return encodeObject(problems, type, site);
     case 'list':
-      return encodeList(context, type, site);
+      return encodeList(problems, type, site);
     case 'map':
-      return encodeMap(context, type, site);
+      return encodeMap(problems, type, site);
     default:
-      return encodeScalar(context, type, site);
+      return encodeScalar(problems, type, site);
   }
 }
 
-function encodeObject(context: Context, type: ObjectNode, { value, path }: Site): Json {
+function encodeObject(problems: Problem[], type: ObjectNode, { value, path }: Site): Json {
   const members = value === null ? {} : value;
-  if (!isJsonObject(members)) return refuse(context, path, 'must be an object');
+  if (!isJsonObject(members)) return refuse(problems, path, 'must be an object');
   const draft: Draft = Object.create(null);
   for (const name of [...type.fields.keys()].sort()) {
     const field = type.fields.get(name) as FieldNode;
     const given = Object.hasOwn(members, name) ? (members[name] as Json) : null;
-    const encoded = encodeField(context, field, { value: given, path: path === '' ? name : `${path}.${name}` });
+    const encoded = encodeField(problems, field, { value: given, path: path === '' ? name : `${path}.${name}` });
     if (encoded !== undefined) draft[name] = encoded;
   }
   return draft;
 }
 
-/** undefined: omitted. */
-function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): Json | undefined {
-  if (site.value === null) return printedWhenUnset ? (pointer ? null : zeroValue(context, type, site.path)) : undefined;
-  const encoded = encodeValue(context, type, site);
+function encodeField(problems: Problem[], { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): Json | undefined {
+  if (site.value === null) return printedWhenUnset ? (pointer ? null : zeroValue(problems, type, site.path)) : undefined;
+  const encoded = encodeValue(problems, type, site);
   return !pointer && omitempty && isEmpty(type, encoded) ? undefined : encoded;
 }
 
-function zeroValue(context: Context, type: TypeNode, path: string): Json {
-  if (type.kind === 'object') return encodeObject(context, type, { value: null, path });
+function zeroValue(problems: Problem[], type: TypeNode, path: string): Json {
+  if (type.kind === 'object') return encodeObject(problems, type, { value: null, path });
   return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);
 }
 
@@ -95,30 +90,30 @@ function isEmpty(type: TypeNode, value: Json): boolean {
   }
 }
 
-function encodeList(context: Context, type: ListNode, { value, path }: Site): Json {
-  if (!Array.isArray(value)) return refuse(context, path, 'must be a list');
-  return value.map((item: Json, index) => encodeItem(context, type.items, { value: item, path: `${path}[${index}]` }));
+function encodeList(problems: Problem[], type: ListNode, { value, path }: Site): Json {
+  if (!Array.isArray(value)) return refuse(problems, path, 'must be a list');
+  return value.map((item: Json, index) => encodeItem(problems, type.items, { value: item, path: `${path}[${index}]` }));
 }
 
-function encodeMap(context: Context, type: MapNode, { value, path }: Site): Json {
-  if (!isJsonObject(value)) return refuse(context, path, 'must be an object');
+function encodeMap(problems: Problem[], type: MapNode, { value, path }: Site): Json {
+  if (!isJsonObject(value)) return refuse(problems, path, 'must be an object');
   const draft: Draft = Object.create(null);
   for (const key of Object.keys(value).sort()) {
-    draft[key] = encodeItem(context, type.values, { value: value[key] as Json, path: `${path}[${key}]` });
+    draft[key] = encodeItem(problems, type.values, { value: value[key] as Json, path: `${path}[${key}]` });
   }
   return draft;
 }
 
-function encodeItem(context: Context, type: TypeNode, site: Site): Json {
-  return site.value === null ? zeroValue(context, type, site.path) : encodeValue(context, type, site);
+function encodeItem(problems: Problem[], type: TypeNode, site: Site): Json {
+  return site.value === null ? zeroValue(problems, type, site.path) : encodeValue(problems, type, site);
 }
 
-function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site): Json {
-  if (typeof value === 'object') return refuse(context, path, 'must be a single value');
+function encodeScalar(problems: Problem[], type: ScalarNode, { value, path }: Site): Json {
+  if (typeof value === 'object') return refuse(problems, path, 'must be a single value');
   const bigInteger = isIntegerType(type) && typeof value === 'string' && /^-?[0-9]{16,19}$/.test(value);
   const result = readScalar(type, bigInteger ? { kind: 'number', text: value } : tokenOf(value));
   if ('fault' in result) {
-    context.problems.push(wrongScalar({ path }, result.fault));
+    problems.push(wrongScalar({ path }, result.fault));
     return null;
   }
   return bigInteger ? value : (result.value as Json);
@@ -134,7 +129,7 @@ function tokenOf(value: string | number | boolean): ScalarToken {
 }
 
 /** Rejected lists and maps are replaced by empty ones, so that all problems are reported at once. */
-function refuse(context: Context, path: string, message: string): Json {
-  context.problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
+function refuse(problems: Problem[], path: string, message: string): Json {
+  problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
   return [];
 }

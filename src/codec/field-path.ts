@@ -1,7 +1,6 @@
 import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
 
-/** One step of a path: a field name or a list index. */
 export type PathSegment = string | number;
 
 /** Formats a path: `nodeRegistration.taints[0].effect`. Names other than simple words are quoted. */
@@ -15,7 +14,6 @@ export function formatFieldPath(steps: readonly PathSegment[]): string {
   return text;
 }
 
-/** The parent path; empty at the top. */
 export function parentPath(path: string): string {
   const quoted = /\["(?:[^"\\]|\\.)*"\]$/.exec(path);
   if (quoted) return path.slice(0, quoted.index);

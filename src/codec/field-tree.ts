@@ -5,19 +5,16 @@ export type FieldTree =
   | { readonly kind: 'struct'; readonly fields: ReadonlyMap<string, FieldTree> }
   | { readonly kind: 'list'; readonly item: FieldTree }
   | { readonly kind: 'map'; readonly value: FieldTree }
-  | FieldLeaf;
+  | {
+      readonly kind: 'leaf';
+      /** An empty string is treated as absent, as for a plain Go string. */
+      readonly emptyIsAbsent: boolean;
+      /** Go's value of a null for which absence is indistinguishable, as in the values of a map. */
+      readonly zero: string | boolean;
+      /** How to fix a value of the wrong type. */
+      readonly hint?: string;
+    };
 
-interface FieldLeaf {
-  readonly kind: 'leaf';
-  /** An empty string is treated as absent, as for a plain Go string. */
-  readonly emptyIsAbsent: boolean;
-  /** Go's value of a null for which absence is indistinguishable, as in the values of a map. */
-  readonly zero: string | boolean;
-  /** How to fix a value of the wrong type. */
-  readonly hint?: string;
-}
-
-/** The fields of a schema. */
 export function fieldTreeOf(schema: z.core.$ZodType): FieldTree {
   if (schema instanceof z.ZodExactOptional || schema instanceof z.ZodDefault) return fieldTreeOf(schema.def.innerType);
   if (schema instanceof z.ZodObject) {

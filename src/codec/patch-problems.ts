@@ -11,7 +11,6 @@ export function patchNotApplicable(message: string, path = ''): AppError {
   return patchError({ code: 'PATCH_NOT_APPLICABLE', message, ...(path === '' ? {} : { path }) });
 }
 
-/** A failed `test` operation of a JSON patch. */
 export function patchTestFailed(message: string): AppError {
   return patchError({ code: 'PATCH_TEST_FAILED', message });
 }
@@ -20,7 +19,6 @@ function patchError(problem: Problem): AppError {
   return new AppError(problem, { exitCode: 2 });
 }
 
-/** An invalid name of a patch file. */
 export function patchFileInvalid(file: string, message: string): Problem {
   return { code: 'PATCH_FILE_TYPE', message, position: { file, line: 1, column: 1 } };
 }
@@ -32,7 +30,6 @@ export function patchFileNameHint(file: string): Problem {
   return { code: 'PATCH_FILE_NAME', message, hint, severity: 'warning', position: { file, line: 1, column: 1 } };
 }
 
-/** Text on a line that separates documents. */
 export function patchFileSeparator(position: Position, text: string): Problem {
   const message = `text after the document separator ---: ${JSON.stringify(printable(text, 60))}`;
   return { code: 'PATCH_FILE_SEPARATOR', message, hint: 'Move the text to a new line', position };

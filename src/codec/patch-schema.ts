@@ -6,7 +6,6 @@ export interface PatchSchema {
 export interface PatchField {
   /** Schema of the object, or of the items of the list. */
   readonly schema: PatchSchema;
-  /** A list that is merged instead of replaced. */
   readonly strategy?: 'merge';
   /** The member that identifies the items of a merged list. Lists of scalars have none: they are merged as sets. */
   readonly mergeKey?: string;
@@ -15,7 +14,6 @@ export interface PatchField {
 /** A type with default rules only, for unknown kinds and fields. */
 export const OPEN_SCHEMA: PatchSchema = { fields: new Map() };
 
-/** KubeletConfiguration has no merged lists. */
 export const KUBELET_PATCH_SCHEMA: PatchSchema = OPEN_SCHEMA;
 
 /**

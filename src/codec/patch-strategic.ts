@@ -89,13 +89,11 @@ function fieldOf(key: string, { schema }: Context): PatchField {
   return schema.fields.get(key) ?? { schema: OPEN_SCHEMA };
 }
 
-interface ListMember {
-  readonly key: string;
-  readonly deleting: boolean;
-  readonly context: Context;
-}
-
-function mergeListField(current: Mutable[], patch: Mutable[], { key, deleting, context }: ListMember): Mutable[] {
+function mergeListField(
+  current: Mutable[],
+  patch: Mutable[],
+  { key, deleting, context }: { readonly key: string; readonly deleting: boolean; readonly context: Context },
+): Mutable[] {
   const { schema, strategy, mergeKey = '' } = fieldOf(key, context);
   if (strategy !== 'merge' && !deleting) return patch;
   return mergeList(current, patch, { items: schema, mergeKey, deleting, path: join(context.path, key) });
@@ -201,11 +199,16 @@ function mergeOrdered(target: MutableObject, patch: MutableObject, directive: st
   }
   const { mergeKey = '' } = fieldOf(key, context);
   const identify = (item: Mutable): Mutable | undefined => (mergeKey === '' ? item : isMutableObject(item) ? item[mergeKey] : undefined);
-  checkOrder((changes as Mutable[] | undefined) ?? [], order, { directive, path, identify });
-  const merged = mergeForOrder(current as Mutable[] | undefined, changes as Mutable[] | undefined, { key, deleting: false, context });
-  if (merged === undefined) return;
-  const serverOrder = (current as Mutable[] | undefined) ?? [];
-  const type = typeOfItems([...serverOrder, ...((changes as Mutable[] | undefined) ?? [])], path);
+  const [serverOrder, changed] = [current ?? [], changes ?? []] as [Mutable[], Mutable[]];
+  if (!hasOrder(changed, order, identify)) throw patchInvalid(`the order of the list in the patch differs from ${directive}`, path);
+  if (current === undefined && changes === undefined) return;
+  const merged =
+    current === undefined
+      ? (withoutDirectives(changed) as Mutable[])
+      : changes === undefined
+        ? serverOrder
+        : mergeListField(serverOrder, changed, { key, deleting: false, context });
+  const type = typeOfItems([...serverOrder, ...changed], path);
   if (type === 'object') for (const item of [...merged, ...order, ...serverOrder]) checkKey(item, mergeKey, path);
   target[key] = inOrder(merged, { order, serverOrder, identify });
   delete patch[key];
@@ -216,26 +219,16 @@ function checkKey(item: Mutable, mergeKey: string, path: string): void {
   if (!isMutableObject(item) || item[mergeKey] === undefined) throw patchInvalid(`an item has no ${mergeKey}`, path);
 }
 
-function mergeForOrder(current: Mutable[] | undefined, changes: Mutable[] | undefined, member: ListMember): Mutable[] | undefined {
-  if (current === undefined) return changes === undefined ? undefined : (withoutDirectives(changes) as Mutable[] | undefined);
-  return changes === undefined ? current : mergeListField(current, changes, member);
-}
-
-interface OrderCheck {
-  readonly directive: string;
-  readonly path: string;
-  readonly identify: (item: Mutable) => Mutable | undefined;
-}
-
 /** Items that the patch adds must occur in the order list, in the same sequence. */
-function checkOrder(changes: readonly Mutable[], order: readonly Mutable[], { directive, path, identify }: OrderCheck): void {
+function hasOrder(changes: readonly Mutable[], order: readonly Mutable[], identify: Order['identify']): boolean {
   const kept = changes.filter((item) => !isDeletion(item));
   let [at, index] = [0, 0];
   while (order.length > 0 && index < kept.length) {
-    if (at >= order.length) throw patchInvalid(`the order of the list in the patch differs from ${directive}`, path);
+    if (at >= order.length) return false;
     const item = kept[index] as Mutable;
     if ((isMutableObject(item) && item[DIRECTIVE] !== undefined) || identify(item) === identify(order[at++] as Mutable)) index++;
   }
+  return true;
 }
 
 function isDeletion(item: Mutable): boolean {
@@ -245,7 +238,6 @@ function isDeletion(item: Mutable): boolean {
 interface Order {
   /** The items that the patch names, in its order. */
   readonly order: readonly Mutable[];
-  /** The original list. */
   readonly serverOrder: readonly Mutable[];
   readonly identify: (item: Mutable) => Mutable | undefined;
 }
@@ -282,7 +274,6 @@ function ranksOf(items: readonly Mutable[], identify: (item: Mutable) => Mutable
   return ranks;
 }
 
-/** The common type of all items. */
 function typeOfItems(items: readonly Mutable[], path: string): 'object' | 'scalar' {
   const types = new Set(items.map(itemType));
   if (types.has('list')) throw patchNotApplicable('a strategic merge patch cannot change a list of lists; use a JSON patch', path);

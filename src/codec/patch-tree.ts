@@ -19,7 +19,6 @@ export function emptyObject(): MutableObject {
   return Object.create(null) as MutableObject;
 }
 
-/** Reports whether a value is an object (not null, not a list). */
 export function isMutableObject(value: Mutable | undefined): value is MutableObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

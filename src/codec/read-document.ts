@@ -13,12 +13,9 @@ import {
   unknownField,
 } from './document-problems.ts';
 import { formatFieldPath, type PathSegment, showFieldPath } from './field-path.ts';
-import type { FieldTree } from './field-tree.ts';
-import { fieldTreeOf } from './field-tree.ts';
-import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
-import { entryOf, sourceToJson } from './source.ts';
+import { type FieldTree, fieldTreeOf } from './field-tree.ts';
+import { entryOf, type SourceDocument, type SourceEntry, type SourceMap, type SourceNode, sourceToJson } from './source.ts';
 
-/** The origin of a field in a file. */
 export interface WrittenOrigin {
   readonly position: Position;
   /** As written; differs from the model's path when an older version was converted. */
@@ -39,19 +36,16 @@ export interface DocumentGrammar {
   readonly argumentHint?: (firstName: string) => string;
 }
 
-/** The content of a document. `value` omits invalid fields; `origins` are by path inside the document. */
-interface ReadDocument<T> {
-  readonly value: T;
-  readonly problems: readonly Problem[];
-  readonly origins: ReadonlyMap<string, WrittenOrigin>;
-}
-
 /**
  * Decodes a document, whose root is an object, as strictly as `kubeadm config validate`: unknown, duplicate
  * and wrongly capitalised fields and wrong types are errors. Null is treated as absent, and so is an empty
- * string for a plain Go string.
+ * string for a plain Go string. `value` omits invalid fields; `origins` are by path inside the document.
  */
-export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, grammar: DocumentGrammar): ReadDocument<T> {
+export function readDocument<T>(
+  document: SourceDocument,
+  schema: z.ZodType<T>,
+  grammar: DocumentGrammar,
+): { readonly value: T; readonly problems: readonly Problem[]; readonly origins: ReadonlyMap<string, WrittenOrigin> } {
   const tree = fieldTreeOf(schema);
   const reader = new Reader(document, tree, grammar);
   const json = reader.read(document.root as SourceNode, tree, []);
@@ -91,7 +85,6 @@ class Reader {
     return this.#isAbsent(node, tree) ? undefined : sourceToJson(node);
   }
 
-  /** Converts an issue of the schema into a problem with its position. */
   report(issue: Issue): void {
     const steps = issue.path as readonly PathSegment[];
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
@@ -143,20 +136,17 @@ class Reader {
 
   #unknown(entry: SourceEntry, steps: readonly PathSegment[]): void {
     const parents = steps.filter((step) => typeof step === 'string');
-    const position = this.#document.positionAt(entry.keyOffset);
-    const hint = this.#grammar.suggest(parents, entry.key);
-    this.problems.push({ ...unknownField(hint), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
+    this.#problem([...steps, entry.key], unknownField(this.#grammar.suggest(parents, entry.key)), entry.keyOffset);
   }
 
   #duplicate(earlier: SourceEntry, later: SourceEntry, steps: readonly PathSegment[]): void {
-    const problem = duplicateField(this.#document.positionAt(earlier.keyOffset).line);
-    const path = showFieldPath(formatFieldPath([...steps, later.key]));
-    this.problems.push({ ...problem, position: this.#document.positionAt(later.keyOffset), path });
+    const { line } = this.#document.positionAt(earlier.keyOffset);
+    this.#problem([...steps, later.key], duplicateField(line), later.keyOffset);
   }
 
-  /** Adds a problem at the position of the value, or of the nearest enclosing node. */
-  #problem(steps: readonly PathSegment[], problem: Problem): void {
-    const position = this.#document.positionAt(nearestOffset(this.#document, this.#tree, steps));
+  /** Adds a problem, by default at the position of the value, or of the nearest enclosing node. */
+  #problem(steps: readonly PathSegment[], problem: Problem, offset = nearestOffset(this.#document, this.#tree, steps)): void {
+    const position = this.#document.positionAt(offset);
     this.problems.push({ ...problem, position, path: showFieldPath(formatFieldPath(steps)) });
   }
 }
@@ -186,7 +176,6 @@ function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<strin
   return origins;
 }
 
-/** The position of the value at a path, or of the nearest enclosing node. */
 function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonly PathSegment[]): number {
   let offset = root?.offset ?? 0;
   let node = root;
@@ -269,8 +258,7 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
 function substitute(json: unknown, path: readonly PathSegment[], values: readonly unknown[]): boolean {
   const [index, field] = path.slice(-2);
   if (typeof index !== 'number' || typeof field !== 'string') return false;
-  let list: unknown = json;
-  for (const step of path.slice(0, -2)) list = (list as { [key: PathSegment]: unknown } | undefined)?.[step];
+  const list = valueAt(json, path.slice(0, -2));
   if (!Array.isArray(list)) return false;
   const items = list as readonly { [key: string]: unknown }[];
   const free = values.find((value) => items.every((item) => item?.[field] !== value));
@@ -288,13 +276,16 @@ function prune(json: unknown, path: readonly PathSegment[]): readonly PathSegmen
   for (let end = path.length; end > 0; end--) {
     const last = path[end - 1];
     if (typeof last !== 'string') continue;
-    let parent: unknown = json;
-    for (const step of path.slice(0, end - 1)) parent = (parent as { [key: PathSegment]: unknown } | undefined)?.[step];
+    const parent = valueAt(json, path.slice(0, end - 1));
     if (typeof parent !== 'object' || parent === null || Array.isArray(parent) || !Object.hasOwn(parent, last)) continue;
     delete (parent as { [key: string]: unknown })[last];
     return path.slice(0, end);
   }
   throw new Error(`cannot remove ${formatFieldPath(path)}`);
+}
+
+function valueAt(json: unknown, path: readonly PathSegment[]): unknown {
+  return path.reduce<unknown>((value, step) => (value as { [key: PathSegment]: unknown } | undefined)?.[step], json);
 }
 
 function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGrammar): Problem {
@@ -313,29 +304,20 @@ function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGram
   }
   if (issue.code === 'too_big' || issue.code === 'too_small') return numberOutOfRange(found.kind === 'scalar' ? found.text : '');
   if (issue.code !== 'invalid_type') return expectedType('a quantity such as 1 or 100m', described);
-  return expectedType(desired(issue.expected), described, typeHint(issue.expected, found, grammar));
+  return expectedType(EXPECTED[issue.expected] ?? 'an object', described, typeHint(issue.expected, found, grammar));
 }
 
 /** Their values never appear in a message, even when they have the wrong type. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'tlsBootstrapToken', 'certificateKey']);
 
-function desired(expected: string): string {
-  switch (expected) {
-    case 'string':
-      return 'a string';
-    case 'boolean':
-      return 'true or false';
-    case 'int':
-    case 'number':
-      return 'an integer';
-    case 'array':
-      return 'a list';
-    default:
-      return 'an object';
-  }
-}
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: 'a string',
+  boolean: 'true or false',
+  int: 'an integer',
+  number: 'an integer',
+  array: 'a list',
+};
 
-/** The usual cause of a wrong type. */
 function typeHint(expected: string, found: SourceNode, grammar: DocumentGrammar): string | undefined {
   const isText = found.kind === 'scalar' && found.scalar.type === 'string';
   const written = found.kind === 'scalar' ? found.text : '';

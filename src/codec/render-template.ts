@@ -2,11 +2,11 @@ import { quoteGo } from '../base/text/go-quote.ts';
 import { Secret, SensitiveText } from '../base/text/secret.ts';
 import { encodeYaml } from './yaml-encode.ts';
 
-/** A compiled template of a text file. The helpers encode values; `src/template-options.json` lists them. */
-type Template = (context: unknown, options: { readonly helpers: Encoders }) => string;
-
-/** Compiled templates by path below `templates/`, without `.hbs`: the path of the file on the host. */
-export type Templates = ReadonlyMap<string, Template>;
+/**
+ * Compiled templates by path below `templates/`, without `.hbs`: the path of the file on the host. The helpers encode
+ * values; `src/template-options.json` lists them.
+ */
+export type Templates = ReadonlyMap<string, (context: unknown, options: { readonly helpers: Encoders }) => string>;
 
 type Encoders = Readonly<Record<string, (...values: readonly unknown[]) => string>>;
 
@@ -68,11 +68,7 @@ function encodeValue(value: unknown, hidden: Hidden): string {
 
 /** Replaces each Secret by a marker; its value is already encoded as YAML. */
 function hideSecrets(value: unknown, hidden: Hidden): unknown {
-  const { secrets, mark } = hidden;
-  if (value instanceof Secret) {
-    secrets.push(new Secret(encodeInLine(value.reveal())));
-    return `${mark}${secrets.length - 1}${END}`;
-  }
+  if (value instanceof Secret) return hide(new Secret(encodeInLine(value.reveal())), hidden);
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, hidden));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, hidden)]));
@@ -99,12 +95,14 @@ function quoteUnitWord(text: string): string {
 }
 
 /** A part of a value in an environment file of systemd, which needs no quotes. @see systemd.exec(5) EnvironmentFile= */
-function encodeEnvironmentPart(value: unknown, { secrets, mark }: Hidden): string {
+function encodeEnvironmentPart(value: unknown, hidden: Hidden): string {
   const plain = value instanceof Secret ? value.reveal() : requireText(value, 'environmentPart');
   if (!/^[^\s"'\\\0]*$/.test(plain)) throw new Error('not a valid value of an environment file');
-  if (!(value instanceof Secret)) return plain;
-  secrets.push(value);
-  return `${mark}${secrets.length - 1}${END}`;
+  return value instanceof Secret ? hide(value, hidden) : plain;
+}
+
+function hide(secret: Secret, { secrets, mark }: Hidden): string {
+  return `${mark}${secrets.push(secret) - 1}${END}`;
 }
 
 /** A word of a command line in a unit file, in which `$` is doubled as well. */
@@ -112,7 +110,6 @@ function encodeExecWord(word: unknown): string {
   return quoteUnitWord(requireText(word, 'execWords').replaceAll('$', '$$$$'));
 }
 
-/** A value that is written as it is. */
 function requireMatch(value: unknown, pattern: RegExp, what: string): string {
   const text = requireText(value, what);
   if (!pattern.test(text)) throw new Error(`not ${what} of a text file: ${JSON.stringify(text)}`);

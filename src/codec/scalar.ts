@@ -135,13 +135,8 @@ function readTimestamp(token: ScalarToken): ScalarResult {
   if (token.kind !== 'string') return wrongType('must be a timestamp', token);
   const value = normaliseRfc3339(token.value);
   if (value !== null) return { value };
-  return {
-    fault: {
-      kind: 'invalid-timestamp',
-      message: `${describe(token)} is not a valid timestamp`,
-      hint: 'Use RFC 3339, such as 2026-01-02T03:04:05Z',
-    },
-  };
+  const hint = 'Use RFC 3339, such as 2026-01-02T03:04:05Z';
+  return { fault: { kind: 'invalid-timestamp', message: `${describe(token)} is not a valid timestamp`, hint } };
 }
 
 function wrongType(expected: string, token: ScalarToken, hint?: string): ScalarResult {

@@ -65,9 +65,7 @@ export interface Source {
 /** Limits of a text, so that parsing takes bounded time and memory. */
 export interface SourceLimits {
   readonly characters: number;
-  /** Number of values after alias expansion. */
   readonly nodes: number;
-  /** How to fix a text beyond the limits. */
   readonly hint: string;
 }
 
@@ -92,13 +90,8 @@ export function parseSource(text: string, file: string, limits: SourceLimits = C
   if (refused !== null) return { documents: [], problems: [refused] };
   if (nestingTooDeep(text)) return refusal(TOO_DEEP);
   if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} YAML directives (%)`);
-  const lineCounter = new LineCounter();
-  const positionAt = (offset: number): Position => {
-    const { line, col } = lineCounter.linePos(offset);
-    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
-  };
   try {
-    return readDocuments(text, file, { lineCounter, positionAt, maxNodes: limits.nodes });
+    return readDocuments(text, file, limits.nodes);
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof LimitError)) throw error;
     return refusal(error instanceof LimitError ? error.message : TOO_DEEP);
@@ -128,13 +121,8 @@ function refuseText(text: string, file: string, limits: SourceLimits): Problem |
   const bad = NOT_TEXT.exec(text);
   if (!bad) return null;
   const before = text.slice(0, bad.index).split('\n');
-  const hint = 'Save the file as UTF-8';
-  return {
-    code: 'CONFIG_NOT_TEXT',
-    message: whyNotText(bad[0]),
-    hint,
-    position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
-  };
+  const place = { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  return { code: 'CONFIG_NOT_TEXT', message: whyNotText(bad[0]), hint: 'Save the file as UTF-8', position: place };
 }
 
 function refuse(message: string, file: string, { hint }: SourceLimits): Source {
@@ -142,13 +130,12 @@ function refuse(message: string, file: string, { hint }: SourceLimits): Source {
   return { documents: [], problems: [problem] };
 }
 
-interface Reading {
-  readonly lineCounter: LineCounter;
-  readonly positionAt: (offset: number) => Position;
-  readonly maxNodes: number;
-}
-
-function readDocuments(text: string, file: string, { lineCounter, positionAt, maxNodes }: Reading): Source {
+function readDocuments(text: string, file: string, maxNodes: number): Source {
+  const lineCounter = new LineCounter();
+  const positionAt = (offset: number): Position => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
   const parsed = parseAllDocuments(text, {
     lineCounter,
     schema: 'failsafe',
@@ -173,7 +160,8 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
     documents.push({ file, index, root: isEmpty(document.contents) ? null : reader.read(document.contents), positionAt });
   }
   const tab = problems.length === 0 && Array.isArray(parsed) ? misplacedTab(text, parsed) : null;
-  if (tab !== null) problems.push(tabProblem(positionAt(tab)));
+  const message = 'not valid YAML: a line must not begin with a tab';
+  if (tab !== null) problems.push({ code: 'CONFIG_SYNTAX', message, hint: 'Use spaces', position: positionAt(tab) });
   return { documents, problems };
 }
 
@@ -207,10 +195,6 @@ function tabIndentRanges(documents: readonly Document[]): readonly (readonly [nu
     });
   }
   return tabIndents.sort((a, b) => a[0] - b[0]);
-}
-
-function tabProblem(position: Position): Problem {
-  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line must not begin with a tab', hint: 'Use spaces', position };
 }
 
 /** Before the recursive parser runs: brackets of flow collections and nested dashes of block ones. */
@@ -259,14 +243,14 @@ class TreeReader {
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };
     if (isSeq(node)) return { kind: 'list', items: node.items.map((item) => this.read(item, depth + 1)), offset: offsetOf(node) };
     if (isScalar(node)) return this.#readScalar(node, offsetOf(node));
-    return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: 0 };
+    return emptyAt(0);
   }
 
   #readAlias(alias: Alias, depth: number): SourceNode {
     const target = this.#target(alias);
     if (target === undefined) {
       this.#problem(`unresolved alias *${alias.source}`, offsetOf(alias));
-      return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: offsetOf(alias) };
+      return emptyAt(offsetOf(alias));
     }
     return this.read(target, depth + 1);
   }
@@ -320,7 +304,7 @@ class TreeReader {
       this.#problem('a mapping key must be a string, not null', keyOffset);
       return null;
     }
-    return { key: keyText(scalar), keyOffset, merge: text === '<<' && node.type === 'PLAIN' };
+    return { key: String(scalar.value), keyOffset, merge: text === '<<' && node.type === 'PLAIN' };
   }
 
   #mergeEntries(value: SourceNode): readonly SourceEntry[] {
@@ -377,17 +361,12 @@ function emptyAt(offset: number): SourceScalar {
 /** Tags of YAML itself; user-defined tags keep the text as a string. */
 const YAML_TAG = 'tag:yaml.org,2002:';
 
-/** Null when the text does not match the tag's type. */
 function resolveTagged(text: string, tag: string): YamlScalar | null {
   const kind = tag.startsWith(YAML_TAG) ? tag.slice(YAML_TAG.length) : 'str';
   if (kind === 'str') return { type: 'string', value: text };
   const scalar = resolvePlainScalar(text);
   if (kind === 'float' && scalar.type === 'int') return { type: 'float', value: Number(scalar.value) };
   return scalar.type === kind ? scalar : null;
-}
-
-function keyText(scalar: YamlScalar): string {
-  return scalar.value === null ? 'null' : String(scalar.value);
 }
 
 function offsetOf(node: Node | null | undefined): number {

@@ -9,7 +9,6 @@ export type ScalarNode =
   | { readonly kind: 'quantity' }
   /** A port number or name, a count or a percentage. */
   | { readonly kind: 'intOrString' }
-  /** RFC 3339. */
   | { readonly kind: 'timestamp' };
 export interface ListNode {
   readonly kind: 'list';

@@ -7,15 +7,9 @@ export interface FieldLocation {
   readonly position: Position;
 }
 
-/** The document is empty, or `apiVersion` or `kind` is missing. */
 export function missingTypedHeader(member: 'apiVersion' | 'kind', expected: string, position: Position): Problem {
-  return {
-    code: 'CONFIG_MISSING_HEADER',
-    message: `${member} is missing`,
-    hint: `Add ${member}: ${expected}`,
-    path: member,
-    position,
-  };
+  const [message, hint] = [`${member} is missing`, `Add ${member}: ${expected}`];
+  return { code: 'CONFIG_MISSING_HEADER', message, hint, path: member, position };
 }
 
 export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected: string, position: Position): Problem {
@@ -30,16 +24,10 @@ export function unknownTypedField(place: FieldLocation, lenient: boolean, hint?:
 /** A duplicate key of an object, of which the last is effective. With `lenient` it is a warning. */
 export function duplicateTypedField(place: FieldLocation, lenient: boolean, firstLine: number): Problem {
   const message = `duplicate field, first on line ${firstLine}`;
-  return {
-    code: 'CONFIG_DUPLICATE_FIELD',
-    message,
-    hint: 'Remove one of the two fields; the last one takes precedence',
-    ...severity(lenient),
-    ...place,
-  };
+  const hint = 'Remove one of the two fields; the last one takes precedence';
+  return { code: 'CONFIG_DUPLICATE_FIELD', message, hint, ...severity(lenient), ...place };
 }
 
-/** A list, object or single value where another type is expected. */
 export function wrongShape(
   place: FieldLocation,
   { expected, found, hint }: { readonly expected: string; readonly found: string; readonly hint: string | undefined },

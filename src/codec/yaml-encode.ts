@@ -174,7 +174,6 @@ function fold(text: string, { indent, column }: Place): string {
   return out;
 }
 
-/** A space inside the text that does not follow another one. */
 function isFoldingSpace(chars: readonly string[], index: number): boolean {
   return chars[index] === ' ' && index > 0 && index < chars.length - 1 && chars[index - 1] !== ' ';
 }

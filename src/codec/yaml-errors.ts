@@ -26,15 +26,11 @@ const WORDINGS: readonly (readonly [message: RegExp, wording: string])[] = [
 
 const OPENING: Readonly<Record<string, string>> = { ']': '[', '}': '{' };
 
-/** A syntax error of the yaml library. */
-interface YamlError {
-  readonly message: string;
-  /** Position in the text where the library noticed the error. */
-  readonly offset: number;
-}
-
 /** Words an error of the yaml library for users, with the position that the message describes. */
-export function explainYamlError(text: string, { message, offset }: YamlError): YamlError {
+export function explainYamlError(
+  text: string,
+  { message, offset }: { readonly message: string; readonly offset: number },
+): { readonly message: string; readonly offset: number } {
   const first = (message.split('\n')[0] ?? message).replace(/[.:]$/, '');
   for (const [pattern, wording] of WORDINGS) {
     const match = pattern.exec(first);

@@ -12,7 +12,6 @@ import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
 import { comparableChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
 
-/** Inspects every phase and returns the plans; changes nothing. */
 export async function planPhases<Input>(
   phases: readonly Phase<Input>[],
   context: PhaseContext,

@@ -27,7 +27,6 @@ const STARTED = 'kubeletadm: sudo started the command';
 /** sudo-rs 0.2.5 reads the password through a buffer of 8 KiB, and would consume input of the command. */
 const PADDING = '.'.repeat(8192);
 
-/** Succeeds if the program `$1` exists. */
 const EXISTS = 'case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac';
 
 /** Reports on stderr that sudo succeeded, then executes the command. */
@@ -36,7 +35,6 @@ const START = `${EXISTS}||{ echo "${STARTED} missing" >&2;exit 127;};echo "${STA
 /** Reads up to the line `$0`, then executes the command. `read` reads byte by byte, and so not more than the line. */
 const SKIP_PASSWORD = `while IFS= read -r l&&[ "$l" != "$0" ];do :;done;${START}`;
 
-/** Prefix of the stderr line that {@link FIRST_COMMAND} prints. */
 const WAY = 'kubeletadm way:';
 
 /**

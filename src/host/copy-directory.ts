@@ -15,7 +15,6 @@ rm -rf "$2.partial"; exit 1`;
   return ['sh', '-c', script, 'sh', path, to];
 }
 
-/** A shell command that fails unless a path is a directory. */
 export function requireDirectory(path: string): Words {
   return ['sh', '-c', `${IN_ROOT}[ -d "$1" ] || { echo "$1 does not exist" >&2; exit 1; }`, 'sh', path];
 }

@@ -31,7 +31,6 @@ export function factCache(clock: Clock, expected: FactQueries) {
     }
     return batch;
   };
-  /** Drops all facts but the lasting ones. */
   const drop = (): void => {
     answers = lasting === NO_FACTS ? NONE : [lasting];
     isEmpty = true;
@@ -91,7 +90,6 @@ type ReadFacts = Readonly<Record<string, FactQueryResult<FactQuery>>>;
 const NO_FACTS: ReadFacts = {};
 const NONE: readonly ReadFacts[] = [];
 
-/** The last fact wins. */
 function answerTo(key: string, answers: readonly ReadFacts[]): FactQueryResult<FactQuery> | undefined {
   for (const given of answers) if (given[key] !== undefined) return given[key];
   return undefined;

@@ -32,7 +32,6 @@ timeout $kill "$limit" env "$@" >&2; status=$?
 [ "$status" = 0 ] || printf '\\n${ENDED}%s\\n' "$status" >&2
 exit "$status"`;
 
-/** The command line of a hook for messages. */
 export function hookText(command: readonly string[]): string {
   const [shell, flag, text] = command;
   return command.length === 3 && shell === 'sh' && flag === '-c' ? (text ?? '') : command.map(quoteShell).join(' ');

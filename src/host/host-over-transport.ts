@@ -84,7 +84,6 @@ export function hostOverTransport(
   };
 }
 
-/** One answer for each query, in order. */
 async function answersTo(
   queries: readonly FactQuery[],
   transport: Transport,

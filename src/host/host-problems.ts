@@ -4,7 +4,6 @@ import { MAX_FILE_BYTES } from './facts/query.ts';
 
 /** A host that is unreachable or failed to execute a request. All have exit code 1: fix the cause and rerun. */
 interface HostProblem {
-  /** Inventory name. */
   readonly host: string;
   readonly cause?: unknown;
 }
@@ -51,7 +50,6 @@ export function hostKeyMismatch(
   });
 }
 
-/** The host key is revoked by a line of known_hosts or RevokedHostKeys. */
 export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: string; entry: { file: string; line: number } }): AppError {
   const { knownAs, shown, entry } = input;
   return hostError('HOST_KEY_REVOKED', input, {
@@ -71,7 +69,6 @@ export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: s
   });
 }
 
-/** @param input.hint depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; hint: string }): AppError {
   const { knownAs, shown, files, hint } = input;
   const where = files.length === 0 ? 'no known_hosts file is configured' : `the key is not in ${files.join(', ')}`;
@@ -156,7 +153,6 @@ export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: n
   });
 }
 
-/** @param input.why default: does not exist or is not executable */
 export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `cannot start ${input.command}: ${input.why ?? 'the program does not exist or is not executable'}`,
@@ -232,7 +228,6 @@ export function sshConfigInvalid(input: {
   return new AppError(host === undefined ? problem : { ...problem, host }, { exitCode: 2, cause });
 }
 
-/** The exit code of env(1) for a program that does not exist. */
 const ENV_NOT_FOUND = 127;
 
 /** A failed program on the local host; the first paragraph of its stderr is the reason. */

@@ -1,15 +1,12 @@
 import type { Problem } from '../base/errors.ts';
 
-/** The Node that a host of a run claims. */
 export interface NodeClaim {
   readonly nodeName: string;
   /** Proven by certificate and key; otherwise named by the operator. */
   readonly isProven: boolean;
-  /** Null: not known. */
   readonly machineId: string | null;
 }
 
-/** The claim of one member. */
 export interface NodeClaimRegistration {
   /** Replaces an earlier claim when the host is planned again. `host` is its name in messages. */
   set(host: string, claim: NodeClaim): void;

@@ -7,13 +7,11 @@ import type { CommandOperation, Operation, OperationOf, RunCommand } from './ope
 
 /** Descriptions and commands for one kind of operation. Texts are clauses for messages. */
 interface OperationKind<O> {
-  /** Text for a completed operation. */
   readonly done: (operation: O) => string;
   /** Text for a failure; absent: the failed command. */
   readonly failed?: (operation: O) => string;
   /** The command on the host; absent: the remote program has functions for it. */
   readonly command?: (operation: O) => RunCommand;
-  /** Additional time limit for this operation. */
   readonly extraMs?: number | ((operation: O) => number);
 }
 
@@ -143,12 +141,10 @@ function kindOf<O extends Operation>(operation: O): OperationKind<Operation> {
   return OPERATION_KINDS[operation.kind] as unknown as OperationKind<Operation>;
 }
 
-/** The text of a completed operation: `updated /var/lib/kubelet/config.yaml`. */
 export function describeDone(operation: Operation): string {
   return kindOf(operation).done(operation);
 }
 
-/** The text of a failed operation, the start of an error: `cannot write /var/lib/kubelet/config.yaml`. */
 export function describeFailed(operation: Operation): string {
   const { failed, command } = kindOf(operation);
   if (failed !== undefined) return failed(operation);
@@ -171,7 +167,6 @@ export function commandOf(operation: CommandOperation): RunCommand {
   return kindOf(operation).command?.(operation) as RunCommand;
 }
 
-/** Time limit of operations in one program. */
 export function timeoutMsOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => {
     const { extraMs = 0 } = kindOf(operation);

@@ -27,7 +27,6 @@ export interface PhaseContext {
   readonly claim?: NodeClaimRegistration;
 }
 
-/** The context of a workflow that needs an API server. */
 export interface ClusterContext extends PhaseContext {
   readonly cluster: Cluster;
 }
@@ -148,7 +147,6 @@ export interface Phase<Input> {
   inspect(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
 
-/** A phase with an input of its own, for any workflow. */
 export interface DefinedPhase<Input> extends Phase<Input> {
   /** The phase as part of a workflow, whose input contains the phase's input. */
   select<Whole>(inputOf: (whole: Whole) => Input): DefinedPhase<Whole>;

@@ -34,7 +34,6 @@ export function cannotRead(host: string, path: string, stderr: string): AppError
   return failed(host, `cannot read ${path}`, stderr);
 }
 
-/** The messages of failures select code and hint. */
 const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
@@ -49,14 +48,12 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   },
 ];
 
-/** The error of an operation, by the exit code and the messages of its program. */
 export function operationFailed(host: string, operation: ProgramOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
   if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeFailure(operation));
   const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
   return refused ?? failed(host, describeFailure(operation), stderr || stdout);
 }
 
-/** The error for an operation that the host refused. */
 function refusal(host: string, operation: ProgramOperation, stdout: string): AppError | null {
   switch (operation.kind) {
     case 'take-lock': {

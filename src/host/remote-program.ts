@@ -22,7 +22,6 @@ import {
   WRITE_FUNCTIONS,
 } from './shell-program.ts';
 
-/** Exit code of a program that was received incompletely. */
 export const INCOMPLETE_EXIT = 97;
 
 /**
@@ -219,7 +218,6 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
   }
 }
 
-/** The limits without the new entry and its `login`. */
 function journalWords({ path, id, entry, maxEntries, maxBytes }: OperationOf<'append-journal'>): string {
   const oldBytes = Math.max(0, maxBytes - Buffer.byteLength(entry) - LOGIN_BYTES);
   return [path, String(maxEntries - 1), String(oldBytes), `"id":${JSON.stringify(id)}`, entry].map(quoteShell).join(' ');
@@ -236,7 +234,6 @@ function runLine({ argv, okExit, secrets = {} }: RunCommand): string {
   return `${assignments.join('')}command ${argv.map(quoteShell).join(' ')} </dev/null${okExits(okExit)}`;
 }
 
-/** Length limit of a reason that is stored on the host. */
 const MAX_REASON = 500;
 
 function takeLock({ owner, seconds, breaks }: LockRequest): string {

@@ -12,7 +12,6 @@ import type { LockRequest, Operation, RevertRequest } from './operation/operatio
 /** How a host is written to: one writer at a time, and whether changes must be confirmed. */
 export interface WriterOptions {
   readonly owner: LockRequest['owner'];
-  /** Breaks any existing lock. */
   readonly breakLock: boolean;
   /** Whether the process that holds a lock exited without releasing it, as far as the local host can determine. */
   readonly isGone: (holder: LockHolder) => boolean;
@@ -153,7 +152,6 @@ function reconnecting(first: Host, clock: Clock, confirm: WriterOptions['confirm
 
 const NO_LOCK = { held: false, armed: null, open: null };
 
-/** Performs operations under the lock of the run. */
 function lockedWriter(link: ReturnType<typeof reconnecting>, { owner, breakLock, isGone, confirm, opening }: WriterOptions) {
   /** `open`: the armed change that, as far as known, waits for its confirmation. */
   let state: { readonly held: boolean; readonly armed: RevertRequest | null; readonly open: string | null } = NO_LOCK;
@@ -209,7 +207,6 @@ function lockedWriter(link: ReturnType<typeof reconnecting>, { owner, breakLock,
   };
 }
 
-/** Reconnects in the same way as the first connection. */
 function dialFrom({ dial, name }: Host, ...args: Parameters<Dial>): ReturnType<Dial> {
   if (dial === undefined) throw new Error(`cannot reconnect to ${name}`);
   return dial(...args);

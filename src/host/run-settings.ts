@@ -5,7 +5,6 @@ import type { Impact } from './plan/impact.ts';
  * added here reaches each host.
  */
 export interface RunSettings {
-  /** Only plan. */
   readonly dryRun: boolean;
   /** Phases to leave out, by name or by the name of their parent, which leaves out all its children. */
   readonly skipPhases: readonly string[];
@@ -19,7 +18,6 @@ export interface RunSettings {
   readonly ignorePreflightErrors: readonly string[];
 }
 
-/** The settings of a run without options: it applies all phases. */
 export const DEFAULT_RUN: RunSettings = { dryRun: false, skipPhases: [], podLoss: 'refuse', ignorePreflightErrors: [] };
 
 /** The settings of a run, together with those of a document of kubeadm. */

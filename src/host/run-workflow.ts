@@ -10,7 +10,6 @@ import { impactNotAllowed } from './plan/impact-problem.ts';
 import { runHost } from './run-host.ts';
 import type { RunSettings } from './run-settings.ts';
 
-/** Result of the preparation of a workflow, before any phase is planned. */
 export interface Prepared<Input> {
   readonly input: Input;
   readonly warnings: readonly Warning[];
@@ -49,7 +48,6 @@ export interface WorkflowResult {
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */
 export type PlanOnHost = (context: PhaseContext, run: WorkflowRun) => Promise<PlannedWorkflow>;
 
-/** A workflow that was planned on one host. */
 export interface PlannedWorkflow extends WorkflowResult {
   /** @param context the context of the plan, possibly with another signal. @returns the applied changes */
   apply(context: PhaseContext): Promise<HostPlan>;
@@ -109,7 +107,6 @@ export function isSelectedBy(phase: string, name: string): boolean {
 /** All workflows have this phase. It only reads, while the workflow is prepared. */
 export const PREFLIGHT_PHASE = { name: 'preflight', short: 'Run the preflight checks' };
 
-/** Whether the names of skipped phases include preflight. */
 export function skipsPreflight({ skipPhases }: Pick<RunSettings, 'skipPhases'>): boolean {
   return skipPhases.includes(PREFLIGHT_PHASE.name);
 }

@@ -7,7 +7,6 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** More output on stdout or stderr kills the process with an error; default 32 MiB. */
   readonly maxOutputBytes?: number;
-  /** Called with each chunk of stdout as it arrives. */
   readonly onStdout?: ((chunk: Uint8Array) => void) | undefined;
 }
 
@@ -26,7 +25,6 @@ export interface RunResult {
  * program itself could not be started).
  */
 export interface Transport {
-  /** Inventory name, the prefix of all messages about this host. */
   readonly name: string;
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult>;
   /** Absent: the local host reaches the same addresses directly. */

@@ -1,7 +1,6 @@
 import type { Problem } from '../base/errors.ts';
 import { KUBE_PUBLIC, KUBE_SYSTEM } from './well-known.ts';
 
-/** The default namespace of node configurations. */
 export const AGENT_NAMESPACE = 'kubeletadm-system';
 
 /**

@@ -43,7 +43,6 @@ const MEMBERS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ],
 ]);
 
-/** The object that a request expects. */
 export interface ExpectedObject {
   readonly kind: string;
   /** Set when the request names an object. */
@@ -73,7 +72,6 @@ export function listIssue(body: JsonObject, kind: string): string | null {
   return null;
 }
 
-/** As objectIssue, for the object of a watch event. */
 export function eventIssue(type: string, object: JsonObject, kind: string): string | null {
   const issue = type === 'BOOKMARK' ? issueOf(BOOKMARK, object) : objectIssue(object, { kind });
   return issue === null ? null : `object.${issue}`;

@@ -28,18 +28,15 @@ export function addressesOfEndpoints(object: KubeObject): readonly string[] {
     .flatMap(({ ip, hostname }) => present(ip, hostname));
 }
 
-/** Addresses and host names of an EndpointSlice. */
 export function addressesOfEndpointSlice(object: KubeObject): readonly string[] {
   const { endpoints } = readObject(ENDPOINT_SLICE, object);
   return (endpoints ?? []).flatMap(({ addresses, hostname }) => present(...(addresses ?? []), hostname));
 }
 
-/** The subnets of a ServiceCIDR. */
 export function subnetsOfServiceCidr(object: KubeObject): readonly Cidr[] {
   return (readObject(SERVICE_CIDR, object).spec?.cidrs ?? []).flatMap((cidr) => parseCidr(cidr) ?? []);
 }
 
-/** Cluster IPs of a Service. */
 export function clusterIpsOfService(object: KubeObject): readonly string[] {
   const { spec } = readObject(SERVICE, object);
   return present(spec?.clusterIP, ...(spec?.clusterIPs ?? [])).filter((address) => address !== 'None');

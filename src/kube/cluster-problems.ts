@@ -9,7 +9,6 @@ export interface Refusal {
   readonly httpStatus: number;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** Used as the hint of the problem. */
   readonly hint?: string | undefined;
 }
 

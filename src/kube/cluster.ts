@@ -26,7 +26,6 @@ export interface ListResult {
 export interface Cluster {
   /** For example `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** Kubeconfig context of the connection. */
   readonly context?: string | undefined;
   /** `gitVersion` of the server, e.g. `v1.36.2`. */
   version(): Promise<string>;

@@ -1,11 +1,9 @@
 import { type AppError, isAppError } from '../base/errors.ts';
 import { quickAtFirst, type WaitContext } from '../base/wait-until.ts';
 
-/** A member of an etcd cluster, as etcd reports it. */
 export interface EtcdMemberState {
   /** Empty until the member has started for the first time. */
   readonly name: string;
-  /** Decimal. */
   readonly id: string;
   readonly peerURLs: readonly string[];
   readonly clientURLs: readonly string[];
@@ -27,7 +25,6 @@ export interface EtcdCluster {
   addLearner(peerURL: string, wait?: EtcdWait): Promise<void>;
   /** Promotes a learner to a voting member, once it has caught up with the leader. */
   promote(id: string, wait?: EtcdWait): Promise<void>;
-  /** @param id of the member */
   remove(id: string, wait?: EtcdWait): Promise<void>;
   /** Whether the cluster has a leader; `reason` is etcd's own, or empty. */
   health(): Promise<{ readonly healthy: boolean; readonly reason: string }>;

@@ -18,7 +18,6 @@ import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-rende
 
 /** A kubeconfig on a host, and access to the files that it references. */
 export interface HostKubeconfigSource {
-  /** Name of the host. */
   readonly host: string;
   /** Path of the kubeconfig on the host; relative paths in it are relative to its folder. */
   readonly path: string;
@@ -106,7 +105,6 @@ interface Entry {
   readonly document: SourceDocument;
 }
 
-/** @throws AppError with exit code 3 */
 function readTarget(source: HostKubeconfigSource, text: string): { readonly target: KubeconfigTarget; readonly places: Places } {
   try {
     const config = parseKubeconfig(text, source.path);
@@ -276,7 +274,6 @@ class HostFiles {
   }
 }
 
-/** PATH_MAX of Linux. */
 const PATH = /^[^\p{C}]{1,4096}$/u;
 /** Characters that are valid in an Authorization header. */
 const TOKEN = /^[\x21-\x7e]{1,65536}$/;

@@ -2,7 +2,6 @@ import type { Secret } from '../base/text/secret.ts';
 import type { Dial } from './dial.ts';
 import type { ProxyRefusal } from './proxy.ts';
 
-/** How a server's certificate is verified. */
 export type Trust =
   /** Not verified: only content that proves itself, e.g. by a signature, may be trusted. */
   | { readonly kind: 'unverified' }
@@ -24,7 +23,6 @@ export interface HttpsRequest {
   readonly dial?: Dial | undefined;
   /** Client certificate for the TLS handshake. Both PEM. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
-  /** Sent only to a verified server. */
   readonly bearerToken?: Secret;
   /** Timeout from the first packet to the last byte; default 10,000. */
   readonly timeoutMs?: number;
@@ -65,7 +63,6 @@ export interface HttpsResponse {
   readonly peer: PeerCertificate | null;
 }
 
-/** Why no response was received. */
 export type WebFailureCause =
   | { readonly kind: 'refused' }
   | { readonly kind: 'no-route' }
@@ -80,7 +77,6 @@ export type WebFailureCause =
   | { readonly kind: 'tls-handshake'; readonly why: string }
   | { readonly kind: 'wants-client-certificate' }
   | { readonly kind: 'unknown-authority'; readonly peer: PeerCertificate | null }
-  /** The certificate is not the expected one. */
   | { readonly kind: 'other-certificate'; readonly peer: PeerCertificate | null }
   | { readonly kind: 'wrong-name'; readonly host: string; readonly peer: PeerCertificate | null }
   | { readonly kind: 'certificate-expired'; readonly peer: PeerCertificate | null }

@@ -1,18 +1,15 @@
 import { AppError, type AppErrorOptions, type Position, type Problem } from '../base/errors.ts';
 
-/** A kubeconfig with an invalid or incomplete entry. */
 export function kubeconfigInvalid(message: string, position: Position, hint?: string, path?: string): Problem {
   return { code: 'KUBECONFIG_INVALID', message, position, path, hint };
 }
 
-/** No context was requested and the file has no current-context. */
 export function kubeconfigNoContext(position: Position, known: readonly string[]): Problem {
   const hint =
     known.length === 0 ? 'Check that this is the right file' : `Set current-context, or pass --context with one of: ${known.join(', ')}`;
   return { code: 'KUBECONFIG_NO_CONTEXT', message: 'the kubeconfig has no current-context', position, hint };
 }
 
-/** The requested context, cluster or user is not in the file. */
 export function kubeconfigNotFound(
   what: 'context' | 'cluster' | 'user',
   name: string,
@@ -31,7 +28,6 @@ export function kubeconfigUnreadable(file: string, why: string, options: AppErro
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }
 
-/** A file that the kubeconfig references cannot be read. */
 export function kubeconfigReferenceUnreadable(
   { file, field, path, why }: { readonly file: string; readonly field: string; readonly path: string; readonly why: string },
   options: AppErrorOptions,

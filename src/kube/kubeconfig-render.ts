@@ -6,7 +6,6 @@ export interface KubeconfigServer {
   readonly clusterName: string;
   /** For example `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** PEM bundle of the cluster's CAs. */
   readonly caPem: string;
   /** Server name to verify, if different from the address. */
   readonly tlsServerName?: string | undefined;
@@ -15,7 +14,6 @@ export interface KubeconfigServer {
   readonly context?: string;
 }
 
-/** A kubeconfig with one user that has a bearer token. */
 export function tokenKubeconfig(options: KubeconfigServer & { readonly user: string; readonly token: Secret }): SensitiveText {
   return withUser(options, options.user, { token: options.token });
 }

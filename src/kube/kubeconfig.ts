@@ -75,7 +75,6 @@ export interface KubeconfigContext {
   readonly name: string;
   readonly position: Position;
   readonly cluster: string;
-  /** Empty: no credentials. */
   readonly user: string;
   readonly namespace?: string;
 }
@@ -83,7 +82,6 @@ export interface KubeconfigContext {
 export interface Kubeconfig {
   readonly file: string;
   readonly start: Position;
-  /** Empty when the file has no current-context. */
   readonly currentContext: string;
   readonly currentContextPosition: Position;
   readonly clusters: readonly KubeconfigCluster[];
@@ -213,7 +211,6 @@ function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
-/** Decodes a `...-data` field as text. */
 export function decodeDataField(base64: string): string {
   return Buffer.from(base64, 'base64').toString('utf8');
 }

@@ -1,9 +1,7 @@
 import { labelKey, labelValue } from './name-rules.ts';
 
-/** Labels by key. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** A parsed label selector. */
 export interface LabelSelector {
   /** As written, for the API server. */
   readonly text: string;

@@ -6,7 +6,6 @@ import type { KubeObject } from './object.ts';
 export interface FollowCollectionOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** Random number from 0 up to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Maximum delay between attempts; default: 30 s. */

@@ -75,7 +75,6 @@ async function orIncomplete<T>(about: Parameters<typeof nodeMarksIncomplete>[1],
 
 const NO_MARKS: AppliedMarks = { labels: [], taints: [] };
 
-/** Reads the record of a Node's marks. @throws errors of `Cluster` */
 export async function findMarksRecord(cluster: Cluster, node: KubeObject): Promise<MarksRecord> {
   return readMarksRecord(await cluster.get(marksRecordRef(node.metadata.name)), node);
 }

@@ -9,12 +9,10 @@ interface NodeCondition {
   readonly lastTransitionTime?: string;
 }
 
-/** Whether the Node's condition Ready is True. */
 export function isNodeReady(node: KubeObject): boolean {
   return conditionsOf(node).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** The condition of a type; null when the Node has none. */
 export function conditionOf(node: KubeObject, type: string): NodeCondition | null {
   return conditionsOf(node).find((one) => one.type === type) ?? null;
 }

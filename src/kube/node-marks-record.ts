@@ -13,9 +13,7 @@ const MAX_NAME = 253;
 
 /** The record of the labels and taints that fleet runs applied to a Node. */
 export interface MarksRecord {
-  /** The ConfigMap as read; null when it does not exist. */
   readonly object: KubeObject | null;
-  /** Null when no run recorded marks of this Node. */
   readonly applied: AppliedMarks | null;
 }
 

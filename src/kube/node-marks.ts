@@ -2,10 +2,8 @@ import type { JsonObject } from '../base/json.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
 import { formatTaint, type Taint } from './taint.ts';
 
-/** The label of control-plane nodes. */
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
 
-/** Desired labels and taints of a Node. */
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];

@@ -1,6 +1,5 @@
 import { type Cidr, cidrContains, formatIp, type IpAddress, isLoopback, parseCidr, parseIp } from '../base/text/ip.ts';
 
-/** Environment variables with the proxies and their exceptions. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -22,7 +21,6 @@ export function proxyFor(url: URL, env: ProxyEnvironment): URL | null {
   return proxy;
 }
 
-/** How a proxy rejected a connection. */
 export interface ProxyRefusal {
   /** Follows "refused the connection". */
   readonly why: string;

@@ -27,7 +27,6 @@ export function createRequestRateLimiter(clock: Clock): RequestRateLimiter {
   let stepsBeforePoll = 0;
   const queues: Readonly<Record<RequestUrgency, Set<() => void>>> = { step: new Set(), poll: new Set() };
 
-  /** The queue of the next slot. */
   const nextQueue = (): Set<() => void> => {
     const { step, poll } = queues;
     if (poll.size > 0 && (step.size === 0 || stepsBeforePoll >= STEPS_PER_POLL)) {

@@ -17,7 +17,6 @@ const inNamespace = (apiVersion: string, kind: string, plural: string): Resource
 });
 const clusterWide = (...names: Parameters<typeof inNamespace>): ResourceType => ({ ...inNamespace(...names), namespaced: false });
 
-/** The kinds that the program uses. */
 export const RESOURCES: readonly ResourceType[] = [
   inNamespace('v1', 'ConfigMap', 'configmaps'),
   inNamespace('v1', 'Endpoints', 'endpoints'),
@@ -51,7 +50,6 @@ const byKind: ReadonlyMap<string, ResourceType> = new Map(
   [...RESOURCES, ...REVIEWS].map((type) => [`${apiVersionOf(type)} ${type.kind}`, type]),
 );
 
-/** The type of a kind, or undefined when it is not built in. */
 export function resourceOf(apiVersion: string, kind: string): ResourceType | undefined {
   return byKind.get(`${apiVersion} ${kind}`);
 }

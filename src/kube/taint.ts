@@ -2,7 +2,6 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
-  /** RFC 3339. */
   readonly timeAdded?: string;
 }
 

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 
-/** An undecoded watch event. */
 export interface RawWatchEvent {
   readonly type: string;
   readonly object: JsonObject;

@@ -9,16 +9,11 @@ const NATURAL = new RegExp(`^(?:${UNSIGNED}|[0-9]+)$`);
 /** More than Go accepts: only texts that are certainly no number are rejected. */
 const FLOAT = /^[+-]?(?:[0-9.][0-9a-fxp_.+-]*|inf|infinity|nan)$/i;
 
-interface FlagType {
-  readonly accepts: (text: string) => boolean;
-  readonly expected: string;
-}
+const INT = { accepts: (text: string) => INTEGER.test(text), expected: 'an integer' };
+const UINT: typeof INT = { accepts: (text) => NATURAL.test(text), expected: 'an integer that is not negative' };
+const NUMBER: typeof INT = { accepts: (text) => /[0-9nf]/i.test(text) && FLOAT.test(text), expected: 'a number' };
 
-const INT: FlagType = { accepts: (text) => INTEGER.test(text), expected: 'an integer' };
-const UINT: FlagType = { accepts: (text) => NATURAL.test(text), expected: 'an integer that is not negative' };
-const NUMBER: FlagType = { accepts: (text) => /[0-9nf]/i.test(text) && FLOAT.test(text), expected: 'a number' };
-
-const TYPES: ReadonlyMap<string, FlagType> = new Map([
+const TYPES: ReadonlyMap<string, typeof INT> = new Map([
   ['bool', { accepts: (text) => BOOLEANS.has(text), expected: 'true or false' }],
   ['duration', { accepts: (text) => parseGoDuration(text) !== null, expected: 'a duration with a unit, e.g. 30s' }],
   ['ip', { accepts: (text) => text.trim() === '' || parseIp(text.trim()) !== null, expected: 'an IP address' }],

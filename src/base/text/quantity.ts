@@ -5,12 +5,10 @@ export interface Quantity {
   readonly unscaled: bigint;
   readonly scale: number;
   /** The suffix family of the input; formatting keeps it where that is exact. */
-  readonly format: QuantityFormat;
+  readonly format: 'BinarySI' | 'DecimalSI' | 'DecimalExponent';
   /** As Go prints a value just parsed: texts that look canonical are unchanged (`1.500k`, `007`). */
   readonly text: string;
 }
-
-type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent';
 
 const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
   ['n', -9],
@@ -47,8 +45,7 @@ interface Amount {
   readonly scale: number;
 }
 
-interface Suffix {
-  readonly format: QuantityFormat;
+interface Suffix extends Pick<Quantity, 'format'> {
   readonly exponent: number;
 }
 
@@ -112,9 +109,9 @@ function amountOf({ whole, fraction }: Digits, { format, exponent }: Suffix): Am
   return { unscaled, scale: fraction.length - exponent };
 }
 
-function bounded(amount: Amount, format: QuantityFormat): Amount {
+function bounded(amount: Amount, format: Quantity['format']): Amount {
   const rounded = roundAway(amount, MAX_SCALE);
-  return format === 'BinarySI' && compareAmounts(rounded, MAX_INT64) > 0 ? MAX_INT64 : rounded;
+  return format === 'BinarySI' && compareQuantities(rounded, MAX_INT64) > 0 ? MAX_INT64 : rounded;
 }
 
 /** Truncates decimals beyond `scale`; a truncated remainder adds one unit, away from zero. */
@@ -128,7 +125,7 @@ function roundAway({ unscaled, scale: from }: Amount, scale: number): Amount {
 }
 
 function isBelowOne(amount: Amount): boolean {
-  return amount.unscaled > 0n && compareAmounts(amount, { unscaled: 1n, scale: 0 }) < 0;
+  return amount.unscaled > 0n && compareQuantities(amount, { unscaled: 1n, scale: 0 }) < 0;
 }
 
 /**
@@ -174,13 +171,8 @@ function withoutZeros(unscaled: bigint, exponent: number): [bigint, number] {
   return [BigInt(digits.slice(0, digits.length - zeros)), exponent + zeros];
 }
 
-/** Compares two quantities by amount: -1, 0 or 1. Their formats are ignored. */
-export function compareQuantities(a: Quantity, b: Quantity): number {
-  return compareAmounts(a, b);
-}
-
 /** -1, 0 or 1. */
-export function quantitySign({ unscaled }: Quantity): -1 | 0 | 1 {
+export function quantitySign({ unscaled }: Amount): -1 | 0 | 1 {
   return unscaled > 0n ? 1 : unscaled < 0n ? -1 : 0;
 }
 
@@ -195,8 +187,9 @@ export function quantityValue({ unscaled, scale }: Quantity): bigint {
   return value * 10n ** BigInt(-left);
 }
 
-function compareAmounts(a: Amount, b: Amount): number {
-  const [signA, signB] = [signOf(a.unscaled), signOf(b.unscaled)];
+/** Compares two quantities by amount: -1, 0 or 1. Their formats are ignored. */
+export function compareQuantities(a: Amount, b: Amount): number {
+  const [signA, signB] = [quantitySign(a), quantitySign(b)];
   if (signA !== signB || signA === 0) return Math.sign(signA - signB);
   // Exponents reach 2^31: comparing the number of digits first avoids expanding amounts of different
   // magnitude.
@@ -205,10 +198,6 @@ function compareAmounts(a: Amount, b: Amount): number {
   const shift = a.scale - b.scale;
   const [x, y] = [a.unscaled * 10n ** BigInt(Math.max(-shift, 0)), b.unscaled * 10n ** BigInt(Math.max(shift, 0))];
   return x === y ? 0 : x > y ? 1 : -1;
-}
-
-function signOf(value: bigint): number {
-  return value > 0n ? 1 : value < 0n ? -1 : 0;
 }
 
 function digitCount(value: bigint): number {

@@ -31,13 +31,13 @@ export type JsonPathStep =
       readonly offset: number;
     }
   | { readonly kind: 'union'; readonly members: readonly (readonly JsonPathStep[])[] }
-  | { readonly kind: 'filter'; readonly left: readonly JsonPathStep[]; readonly test: FilterTest | null; readonly offset: number }
+  | {
+      readonly kind: 'filter';
+      readonly left: readonly JsonPathStep[];
+      readonly test: { readonly operator: Operator; readonly right: readonly JsonPathStep[] } | null;
+      readonly offset: number;
+    }
   | { readonly kind: 'literal'; readonly value: string | number | boolean };
-
-interface FilterTest {
-  readonly operator: Operator;
-  readonly right: readonly JsonPathStep[];
-}
 
 export type Operator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 
@@ -66,12 +66,6 @@ export function parseJsonPath(template: string): JsonPath {
   return { template, parts: new Parser(template).parse() };
 }
 
-interface OpenRange {
-  readonly steps: readonly JsonPathStep[];
-  readonly offset: number;
-  readonly parts: JsonPathPart[];
-}
-
 class Parser {
   readonly #text: string;
   #at = 0;
@@ -82,7 +76,7 @@ class Parser {
 
   parse(): readonly JsonPathPart[] {
     const parts: JsonPathPart[] = [];
-    const open: OpenRange[] = [];
+    const open: { readonly steps: readonly JsonPathStep[]; readonly offset: number; readonly parts: JsonPathPart[] }[] = [];
     while (this.#at < this.#text.length) {
       const current = open.at(-1)?.parts ?? parts;
       const brace = this.#text.indexOf('{', this.#at);
@@ -263,11 +257,10 @@ class Parser {
     this.#at += 3;
     const left = this.#steps(')=!<>', offset);
     const operator = OPERATORS.find((each) => this.#text.startsWith(each, this.#at));
-    let test: FilterTest | null = null;
-    if (operator !== undefined) {
-      this.#at += operator.length;
-      test = { operator, right: this.#steps(')', offset) };
-    } else if (this.#text[this.#at] !== ')') throw new JsonPathError('unknown operator; use ==, !=, <, <=, > or >=', this.#at);
+    if (operator === undefined && this.#text[this.#at] !== ')')
+      throw new JsonPathError('unknown operator; use ==, !=, <, <=, > or >=', this.#at);
+    this.#at += operator?.length ?? 0;
+    const test = operator === undefined ? null : { operator, right: this.#steps(')', offset) };
     if (left.length === 0 || test?.right.length === 0) throw new JsonPathError('a filter compares two values: ?(@.name=="x")', offset);
     if (!this.#text.startsWith(')]', this.#at)) throw new JsonPathError('this filter does not end with )]', offset);
     this.#at += 2;

@@ -229,7 +229,6 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
   }
 }
 
-/** Whether an archive of a size contains all its contents. */
 function isComplete({ contents }: BundleManifest, offsets: ReadonlyMap<string, number>, size: number): boolean {
   const last = contents.at(-1);
   return last === undefined || (offsets.get(last.path) ?? 0) + last.size <= size;

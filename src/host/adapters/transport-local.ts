@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { execa } from 'execa';
 import { onAbort } from '../../base/abort.ts';
+import { resolveWithin } from '../../base/adapters/clock-system.ts';
 import { checkArgv } from '../argv.ts';
 import { hostCommandNotFound, hostConnectionLost, hostOutputTooLarge, hostTimeout } from '../host-problems.ts';
 import type { RunOptions, RunResult, Transport } from '../transport.ts';
@@ -86,24 +87,14 @@ function orStop(stop: AbortController, listener: () => void): void {
 }
 
 /** Rejects with the reason when the process group has exited or was abandoned. */
-async function stopped(child: PromiseLike<unknown> & { readonly pid?: number | undefined }, stop: AbortSignal): Promise<never> {
+async function stopped(child: Promise<unknown> & { readonly pid?: number | undefined }, stop: AbortSignal): Promise<never> {
   await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
   signalGroup(child.pid, 'SIGTERM');
-  if (!(await endsWithin(child, GRACE_MS))) {
+  if ((await resolveWithin(GRACE_MS, child)) === null) {
     signalGroup(child.pid, 'SIGKILL');
-    await endsWithin(child, GRACE_MS);
+    await resolveWithin(GRACE_MS, child);
   }
   throw stop.reason;
-}
-
-async function endsWithin(child: PromiseLike<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([child.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
 }
 
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {

@@ -67,7 +67,6 @@ export type BundledImages = Readonly<z.output<typeof image>>;
 export type BundledPackage = Readonly<z.output<typeof installable>>;
 export type BundleContent = BundledImages | BundledPackage | Readonly<z.output<typeof file>>;
 
-/** The list of contents of a bundle, with their purpose. */
 export type BundleManifest = Omit<z.output<typeof manifest>, 'contents'> & { readonly contents: readonly BundleContent[] };
 
 /** A manifest with the contents in the order of the archive: by path. */
@@ -77,7 +76,6 @@ export function bundleManifest(about: Pick<BundleManifest, 'kubernetesVersion' |
   return { apiVersion: API_VERSION, kind: 'Bundle', kubernetesVersion, architecture, contents };
 }
 
-/** The manifest as it is stored. */
 export function encodeManifest(value: BundleManifest): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

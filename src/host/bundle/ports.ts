@@ -2,7 +2,6 @@ import type { RangedFile } from '../operation/large-file.ts';
 import type { BundleContent, BundledImages, BundleManifest } from './manifest.ts';
 import type { Architecture } from './options.ts';
 
-/** A local file as it is put into a bundle. */
 export interface InspectedFile {
   readonly file: string;
   readonly sha256: string;
@@ -11,13 +10,11 @@ export interface InspectedFile {
 
 /** An archive of container images: an OCI layout, or the format of `docker save`; possibly compressed with gzip. */
 export interface ImageArchive extends InspectedFile {
-  /** Full names of its images. */
   readonly images: readonly string[];
   /** Architectures of its images, as far as the archive states them. */
   readonly architectures: readonly string[];
 }
 
-/** A content and the local file that it is copied from. */
 export interface BundleSource {
   readonly content: BundleContent;
   readonly file: string;
@@ -56,7 +53,6 @@ export interface BundleFiles {
   open(file: string): Promise<OpenBundle>;
 }
 
-/** Port of commands that read or write bundles. */
 export interface BundleAccess {
   bundleFiles(): Promise<BundleFiles>;
 }
@@ -77,7 +73,6 @@ export interface BundledArchive {
   readonly content: RangedFile;
 }
 
-/** The contents of an opened bundle. */
 export function bundleContents(bundle: OpenBundle): BundleContents {
   const { contents, architecture } = bundle.manifest;
   const archives = contents.filter((content): content is BundledImages => content.type === 'image');

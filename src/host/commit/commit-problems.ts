@@ -53,7 +53,6 @@ function madeBy({ owner, armedAt }: CommitRecord): string {
   return `made by ${owner || 'an unknown owner'} at ${utc(armedAt)}`;
 }
 
-/** Unix seconds as an RFC 3339 time. */
 function utc(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }

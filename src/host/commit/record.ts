@@ -8,7 +8,6 @@ export interface CommitRecord {
   readonly state: 'armed' | 'reverting' | 'reverted';
   readonly id: string;
   readonly owner: string;
-  /** Unix seconds of the host's clock. */
   readonly armedAt: number;
   readonly timeoutSeconds: number;
   /** Reason of a rollback, for messages. */
@@ -18,7 +17,6 @@ export interface CommitRecord {
   readonly issue: string | null;
 }
 
-/** The holder of the lock of a host. */
 export interface LockHolder {
   readonly id: string;
   readonly name: string;
@@ -61,7 +59,6 @@ export function parseRecord(text: string): CommitRecord | null {
   };
 }
 
-/** Parses the lines of a lock; null when it is empty. */
 export function parseLockHolder(text: string): LockHolder | null {
   const reported = readLines(text);
   if (reported('id') === '') return null;

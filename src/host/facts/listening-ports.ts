@@ -4,7 +4,6 @@ import { defineFact } from './fact.ts';
 /** The addresses on which a host listens, by TCP port; `::` usually accepts IPv4 connections as well. */
 export type ListeningPorts = ReadonlyMap<number, readonly IpAddress[]>;
 
-/** Listening TCP ports; null when unknown. */
 export const listeningPorts = defineFact(
   { v4: { kind: 'file', path: '/proc/net/tcp' }, v6: { kind: 'file', path: '/proc/net/tcp6' } },
   ({ v4, v6 }): ListeningPorts | null => {

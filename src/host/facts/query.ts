@@ -24,7 +24,6 @@ export type HttpFact = { readonly status: number; readonly body: string } | { re
 /** Limit of a file's content, except for /proc: parsing a hostile file of megabytes would delay all other hosts. */
 export const MAX_FILE_BYTES = 256 * 1024;
 
-/** A read-only query of a host. */
 export type FactQuery =
   /** `denied` 'absent': a path that the user may not look up counts as absent; otherwise that is an error. */
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean; readonly denied?: 'absent' }

@@ -1,6 +1,5 @@
 import { defineFact, type Fact } from './fact.ts';
 
-/** State of a systemd unit, as printed by `systemctl show`. */
 export interface UnitState {
   readonly loadState: string;
   readonly activeState: string;
@@ -10,7 +9,6 @@ export interface UnitState {
   readonly fragmentPath: string | null;
   readonly dropInPaths: readonly string[];
   readonly restartPolicy: string;
-  /** Process ID of the running service; null: none runs. */
   readonly mainPid: number | null;
   readonly result: string;
   readonly execMainCode: number;
@@ -80,7 +78,6 @@ function parseTimestamp(text: string): number | null {
   return match ? Date.parse(`${match[1]}T${match[2]}Z`) / 1000 : null;
 }
 
-/** Whether a service runs now. */
 export function unitActive(unit: string): Fact<boolean> {
   return defineFact(
     { active: { kind: 'command', argv: ['systemctl', 'is-active', unit] } },

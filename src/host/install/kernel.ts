@@ -102,7 +102,6 @@ function words(value: string): string {
 
 export interface SwapFacts {
   readonly fstab: FileFact | null;
-  /** Active swap devices and files. */
   readonly active: readonly string[];
 }
 
@@ -111,7 +110,6 @@ export const swapFacts: Fact<SwapFacts> = mapFact(fileFacts([FSTAB, SWAPS]), (fi
   return { fstab: files.get(FSTAB) ?? null, active: lines.flatMap((line) => line.split(/\s+/)[0] || []) };
 });
 
-/** Whether a line of fstab(5) configures swap. */
 function isSwapLine(line: string): boolean {
   if (!line.includes('swap')) return false;
   const [device = '', , type] = line.trim().split(/\s+/);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { pemBlocks, pemBody } from '../../x509/pem-blocks.ts';
 
-/** A primary key of an OpenPGP key file. */
 export interface PublicKey {
   /** Upper-case hexadecimal digits: 40 for version 4, 64 for version 6. */
   readonly fingerprint: string;

@@ -33,7 +33,6 @@ got=$(sha256sum "$part") || exit 1; got=\${got%% *}
 chmod "$mode" "$part" && chown root:root "$part" || exit 1
 sync "$part" 2>/dev/null; mv -f "$part" "$path"`;
 
-/** Downloads a file on the host and installs it if its SHA-256 matches. */
 export function downloadFile({ path, url, sha256, mode }: { path: string; url: string; sha256: string; mode: number }): RunCommand {
   return { kind: 'run', argv: ['sh', '-c', DOWNLOAD, 'sh', path, url, sha256, formatMode(mode)], what: `fetching ${url}` };
 }

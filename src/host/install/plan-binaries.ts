@@ -49,7 +49,6 @@ export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> 
   });
 }
 
-/** The files that do not exist or differ. */
 export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked }: BinaryFacts): readonly InstalledFile[] {
   return files.filter(({ name, path, sha256, mode, isArchive }) =>
     isArchive ? unpacked.get(name) !== sha256 : sums.get(path) !== sha256 || modes.get(path) !== mode,

@@ -28,7 +28,6 @@ export function declaredPackages({ runtime, extra }: PackageInstall): readonly s
   return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
 }
 
-/** The systemd unit of a container runtime package. */
 export function runtimeUnit(runtime: string): string {
   return { 'containerd.io': 'containerd', 'cri-o': 'crio', 'docker-ce': 'docker' }[runtime] ?? runtime;
 }
@@ -152,7 +151,6 @@ export function validateInstalled(install: PackageInstall, { installed }: Packag
   return null;
 }
 
-/** Syntax of a kubelet package version. */
 export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
 
 /** Whether an installed version satisfies the declared one: `1.36` matches any patch release, `1.36.2` any build. */
@@ -166,12 +164,10 @@ export function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Whether the first version has a newer minor version. */
 function isNewerMinor(a: string, b: string): boolean {
   return Number(a.split('.')[1]) > Number(b.split('.')[1]);
 }
 
-/** The version argument for apt or dnf. */
 export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, version: string | null): string {
   if (version === null) return name;
   const pattern = /^1\.[0-9]+$/.test(version) ? `${version}.*` : version.includes('-') ? version : `${version}-*`;

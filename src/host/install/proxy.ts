@@ -148,7 +148,6 @@ export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
   return all.length > 0 ? plan : { ...plan, noop: proxy === 'none' ? 'no proxy' : 'the proxy is unchanged' };
 }
 
-/** Warns if NO_PROXY contains no subnet of hosts. */
 function noSubnet({ networks }: ProxyFacts, proxy: ProxySetting): Pick<PhasePlan, 'warnings'> {
   const isKnown = !('why' in networks) && networks.length > 0;
   if (proxy === 'none' || isKnown || proxy.noProxy.some((each) => parseCidr(each) !== null)) return {};
@@ -157,7 +156,6 @@ function noSubnet({ networks }: ProxyFacts, proxy: ProxySetting): Pick<PhasePlan
   return { warnings: [{ code: 'HOST_SUBNET_UNKNOWN', message }] };
 }
 
-/** Whether a drop-in is that of a fleet file. */
 export function isFleetDropIn(file: FileFact | null): boolean {
   const { content = '' } = file ?? {};
   return content.startsWith(OWN) && content.includes(PROXY_ENVIRONMENT_FILE);

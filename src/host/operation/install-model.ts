@@ -36,7 +36,6 @@ const packageRepository = z
   .readonly();
 export type PackageRepository = z.infer<typeof packageRepository>;
 
-/** Packages of the host's distribution and of the given repositories. */
 const packageInstall = z
   .strictObject({
     kind: z.literal('packages'),
@@ -66,7 +65,6 @@ const installedFile = z
   .readonly();
 export type InstalledFile = z.infer<typeof installedFile>;
 
-/** Binaries from a local directory or from URLs. */
 const binaryInstall = z
   .strictObject({
     kind: z.literal('binaries'),
@@ -94,7 +92,6 @@ export type ProxySetting = NonNullable<HostPreparation['proxy']>;
 
 export const NO_PREPARATION: HostPreparation = { swap: null, kernelModules: null, sysctls: null, install: null };
 
-/** Whether a source is a URL. */
 export function isUrl(source: string): boolean {
   return /^https?:\/\//.test(source);
 }
@@ -105,7 +102,6 @@ export function isUrl(source: string): boolean {
  */
 export const KUBERNETES_KEY_FINGERPRINT = 'DE15B14486CD377B9E876E1A234654DA9A296436';
 
-/** URL of the package repository of a minor version. */
 export function kubernetesRepositoryUrl(minor: string): string {
   return `https://pkgs.k8s.io/core:/stable:/v${minor}/`;
 }

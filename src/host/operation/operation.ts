@@ -3,7 +3,6 @@ import type { SecretSource } from './install-model.ts';
 import type { LargeFile, RangedFile } from './large-file.ts';
 import type { PackageManager } from './package-facts.ts';
 
-/** The operations of one or several kinds. */
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
 
 /**
@@ -66,7 +65,6 @@ export type Operation =
   /** Restores the previous files and waits for completion; rejected likewise. */
   | { readonly kind: 'revert-commit'; readonly id: string; readonly why: string };
 
-/** A command of the host. */
 export interface RunCommand {
   readonly kind: 'run';
   readonly argv: readonly string[];
@@ -149,13 +147,11 @@ export interface LockRequest {
 /** A revert to arm before anything is changed. */
 export interface RevertRequest {
   readonly id: string;
-  /** Owner of the change, for messages. */
   readonly owner: string;
   /** Without a confirmation within this time, the previous files are restored. */
   readonly timeoutSeconds: number;
   /** Paths that the change may modify; their current state is saved. */
   readonly paths: readonly string[];
-  /** Units whose state is saved too. */
   readonly units: readonly string[];
   /** systemd reads some of the files. */
   readonly reload: boolean;

@@ -102,7 +102,6 @@ const CLUSTER_KINDS = {
   'remove-etcd-member': true,
 } as const;
 
-/** Distinguishes cluster changes from host changes. */
 export function isClusterChange(change: Change): change is ClusterChange {
   return Object.hasOwn(CLUSTER_KINDS, change.kind);
 }

@@ -61,7 +61,6 @@ function reasonsToWrite(
   return reasons.length === 0 ? null : reasons.join(', ');
 }
 
-/** Permission bits in octal: `0644`. */
 export function formatMode(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }

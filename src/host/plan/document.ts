@@ -10,7 +10,6 @@ import { formatMode } from './diff-file.ts';
 import { type FieldChange, highestImpact, type Impact } from './impact.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
-/** The plan of one phase, with its name. */
 export interface NamedPhasePlan {
   readonly phase: string;
   readonly plan: PhasePlan;
@@ -36,7 +35,6 @@ export interface PlanDocument {
     /** Null: no running kubelet is changed. */
     readonly highestImpact: Impact | null;
   }[];
-  /** The highest impact of all hosts. */
   readonly highestImpact: Impact | null;
   /** With the context and the server URL of the connected cluster, if any. */
   readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
@@ -87,7 +85,6 @@ export function planDocument(
   };
 }
 
-/** True without any change of a host or the cluster. */
 export function planIsEmpty(document: PlanDocument): boolean {
   return document.cluster.changes.length === 0 && document.hosts.every((host) => host.changes.length === 0);
 }
@@ -253,12 +250,10 @@ function unique(items: readonly JsonObject[]): readonly JsonObject[] {
   });
 }
 
-/** Whether a plan has changes. */
 export function hasChanges({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0);
 }
 
-/** Whether a plan has changes or waits for something. */
 export function hasChangesOrDeferred({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
 }

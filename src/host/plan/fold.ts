@@ -4,7 +4,6 @@ import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts'
 
 /** Hosts with equal changes. With several hosts, host-specific values are placeholders such as `<node>`. */
 export interface HostGroup extends HostChanges {
-  /** In the order given. */
   readonly hosts: readonly string[];
 }
 

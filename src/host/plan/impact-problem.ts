@@ -3,7 +3,6 @@ import { type HostChange, isClusterChange } from './change.ts';
 import { type HostPlan, impactOfPlan } from './document.ts';
 import { exceeds, formatFieldChange, formatImpact, type Impact } from './impact.ts';
 
-/** Fields of the message; the plan shows all. */
 const SHOWN = 5;
 
 /**

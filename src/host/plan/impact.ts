@@ -7,7 +7,6 @@ import type { Json } from '../../base/json.ts';
  */
 export type Impact = 'safe' | 'new-pods-only' | 'drain' | 'unsafe';
 
-/** All classes, from least to most disruptive. */
 export const IMPACTS = ['safe', 'new-pods-only', 'drain', 'unsafe'] as const satisfies readonly Impact[];
 
 /** The class that a command permits if its user names none: what running pods do not notice. */
@@ -31,7 +30,6 @@ export function highestImpact(impacts: Iterable<Impact | null | undefined>): Imp
   return IMPACTS.findLast((impact) => found.has(impact)) ?? null;
 }
 
-/** Whether a class is more disruptive than the permitted one. */
 export function exceeds(impact: Impact | null, allowed: Impact): boolean {
   return impact !== null && IMPACTS.indexOf(impact) > IMPACTS.indexOf(allowed);
 }

@@ -14,13 +14,11 @@ export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Ch
   return shown(planned) === shown(now);
 }
 
-/** The changes that `isSamePlan` compares. */
 export function comparableChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
   const ours = new Set(made.flatMap(changeSubjects));
   return changes.filter((change) => change.kind !== 'make-directory' && !changeSubjects(change).every((thing) => ours.has(thing)));
 }
 
-/** The subjects of a change. */
 function changeSubjects(change: Change): readonly string[] {
   if (isClusterChange(change)) return [describeRef(changedRef(change))];
   if (change.kind === 'move-file') return [change.path, change.to];

@@ -11,7 +11,6 @@ export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> 
   return new Map(readAssignments(text).flatMap(({ name, value }) => (isVariableName(name) ? [[name, value] as const] : [])));
 }
 
-/** Whether systemd accepts the name of a variable. */
 export function isVariableName(name: string): boolean {
   return NAME.test(name);
 }

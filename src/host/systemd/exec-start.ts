@@ -4,13 +4,11 @@ import { splitUnitWords } from './unit-words.ts';
 
 /** A place of a command line: a unit file, or a variable in a file. */
 export interface CommandLinePlace {
-  /** For display. */
   readonly source: string;
   /** The path of the unit or environment file; absent: unknown, e.g. for a word of a process alone. */
   readonly file?: string | undefined;
 }
 
-/** A word of a command line and its place. */
 export interface CommandLineWord extends CommandLinePlace {
   readonly word: string;
 }
@@ -57,7 +55,6 @@ export function execStartWords(
   return [{ word: program, ...placeOf(command.path) }, ...expanded];
 }
 
-/** The `ExecStart=` in force, with its place. */
 export function execStartOf(unitFiles: readonly UnitSourceFile[]): PlacedDirective | undefined {
   return lastOf(placedDirectives(unitFiles), 'ExecStart').at(-1);
 }

@@ -36,7 +36,6 @@ export const LOGIND: Fact<LogindFacts> = defineFact(
   }),
 );
 
-/** The limit without an assignment: 5 s (logind.conf(5)). */
 const DEFAULT_SECONDS = 5;
 
 /** The files in their order, each after a line `# PATH`. Values that logind ignores are skipped. */

@@ -1,7 +1,6 @@
 import { type CommandLineWord, environmentFilesOf, execStartWords, type UnitSourceFile, type UnitTexts } from './exec-start.ts';
 import { parseUnitFile } from './unit-file.ts';
 
-/** The texts without a drop-in. */
 export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: string): UnitTexts {
   const kept = unitFiles.filter((file) => file.path !== path);
   const named = new Set(environmentFilesOf(kept));

@@ -3,7 +3,6 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 /** One assignment of a unit file. The order matters, because an empty value resets a list. */
 export interface UnitDirective {
   readonly section: string;
-  /** Starts at 1. */
   readonly line: number;
   readonly name: string;
   readonly value: string;

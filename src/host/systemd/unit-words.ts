@@ -1,4 +1,3 @@
-/** C escapes of one character. */
 const ESCAPES: Readonly<Record<string, string>> = {
   a: '\x07',
   b: '\b',

@@ -36,12 +36,10 @@ interface KubeClusterOptions {
   readonly env?: ProxyEnvironment;
   /** Timeout of one call, retries included; default 10,000. */
   readonly requestTimeoutMs?: number;
-  /** Timeout of a credential plugin; default 30,000. */
   readonly credentialTimeoutMs?: number;
   readonly clock?: Clock;
   /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
   readonly dial?: Dial | undefined;
-  /** Limits the requests. Absent: no limit. */
   readonly limiter?: RequestRateLimiter | undefined;
   /**
    * Ends the requests of `untilInterrupted` and `forPolls` that wait for `limiter`. Others continue: they may

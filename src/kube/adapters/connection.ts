@@ -24,7 +24,6 @@ export interface Connection {
   open(): Promise<{
     /** Keeps connections alive, so that many requests share one TLS handshake. */
     readonly agent: Agent;
-    /** Authorization and impersonation. */
     readonly headers: OutgoingHttpHeaders;
   }>;
   /** Discards credentials that the server rejected. False: the kubeconfig has no source of new ones. */
@@ -36,7 +35,6 @@ export interface Connection {
 
 export interface ConnectionOptions {
   readonly target: KubeconfigTarget;
-  /** The kubeconfig's name in messages. */
   readonly file: string;
   /** Base of relative paths in the kubeconfig. */
   readonly folder: string;
@@ -45,7 +43,6 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   /** Opens connections to the server instead of the local host; the proxy is ignored then. */
   readonly dial?: Dial | undefined;
-  /** Timeout of a credential plugin. */
   readonly credentialTimeoutMs: number;
 }
 

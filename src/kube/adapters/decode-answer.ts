@@ -6,7 +6,6 @@ import type { KubeObject } from '../object.ts';
 import type { RawWatchEvent } from '../watch-lines.ts';
 import type { ApiRequest } from './send-request.ts';
 
-/** The request that a response belongs to, for messages. */
 export interface RequestContext extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
   readonly server: string;
 }
@@ -28,7 +27,6 @@ export function decodeList(request: RequestContext, body: JsonObject, kind: stri
   return { items: items.filter(isJsonObject), resourceVersion: resourceVersion ?? '', next: next || undefined };
 }
 
-/** Validates the object of a watch event. */
 export function decodeEvent(request: RequestContext, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
   requireValid(request, eventIssue(type, object, kind));
   return { type, object: object as KubeObject };

@@ -220,7 +220,6 @@ async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<reado
   }
 }
 
-/** Without the brackets of an IPv6 address. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }

@@ -4,7 +4,6 @@ import { readCertificate } from '../../x509/read-certificate.ts';
 import type { PeerCertificate, WebFailureCause } from '../https-client.ts';
 import { describeError, explainNetworkError, isClosed, ProxyError } from './network-failure.ts';
 
-/** An error with the cause of a failed web request. */
 export class HttpsError extends Error {
   readonly issue: WebFailureCause;
 
@@ -60,7 +59,6 @@ export function certificateFailure(code: string, host: string, peer: PeerCertifi
   }
 }
 
-/** The reported fields of the peer's certificate. */
 export function peerOf(certificate: X509Certificate | undefined): PeerCertificate | null {
   const read = certificate === undefined ? null : readCertificate(certificate.toString());
   if (certificate === undefined || read === null) return null;

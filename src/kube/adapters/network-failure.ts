@@ -1,6 +1,5 @@
 import { type ProxyRefusal, showProxy } from '../proxy.ts';
 
-/** The reason why a connection failed, and a hint. */
 interface NetworkFailure {
   readonly why: string;
   readonly hint: string;
@@ -105,13 +104,11 @@ export function describeError(error: unknown): { readonly code: string; readonly
   return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
 }
 
-/** Timeout of a proxy's response. */
 export const PROXY_ANSWER_MS = 30_000;
 
 export class ProxyError extends Error {
   /** Without credentials. */
   readonly proxy: string;
-  /** Null when the proxy did not respond. */
   readonly refusal: ProxyRefusal | null;
 
   constructor(proxy: URL, refusal: ProxyRefusal | null, cause?: unknown) {

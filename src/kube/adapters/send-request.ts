@@ -30,7 +30,6 @@ interface SenderOptions {
   readonly clock: Clock;
   /** Timeout of one call, retries included; the wait for `pace` is not. */
   readonly requestTimeoutMs: number;
-  /** Absent: requests start immediately. */
   readonly limiter?: RequestRateLimiter | undefined;
   readonly urgency: RequestUrgency;
   /** Ends the wait of a request for `pace`; a request that was sent continues. */
@@ -57,7 +56,6 @@ const MAX_BODY_BYTES = 256 * 1024 * 1024;
 export function createSender(options: SenderOptions): Sender {
   const { server, connection, clock, requestTimeoutMs, limiter, urgency, turnSignal } = options;
 
-  /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
     await limiter?.waitForSlot(signal ?? turnSignal, urgency);
     const deadline = clock.now().getTime() + requestTimeoutMs;
@@ -193,7 +191,6 @@ function retryAfterMs({ headers }: IncomingMessage): number | undefined {
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }
 
-/** The response of the last attempt, or the matching error. */
 function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt) {
   if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
   const { response, text } = tried;
@@ -209,7 +206,6 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, hint });
 }
 
-/** Reason and message of a Status object. */
 export function refusalOf(status: JsonObject): Pick<Refusal, 'reason' | 'message'> {
   const text = (name: string) => (status.kind === 'Status' && typeof status[name] === 'string' ? status[name] : undefined);
   return { reason: text('reason'), message: text('message') };

@@ -4,7 +4,6 @@ import { onAbort } from '../../base/abort.ts';
 import type { ProxyRefusal } from '../proxy.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 
-/** @throws ProxyError */
 export async function openSocksTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const socket = await dial(proxy, signal);
   const forget = onAbort(signal, () => socket.destroy());
