@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { Address, AgentPolicy } from '../dynamic/agent/agent-policy.ts';
+import type { AgentPolicy } from '../dynamic/agent/agent-options.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
@@ -71,7 +71,7 @@ export function agentAddress(options: CommandOptions): string | null {
 }
 
 /** `--listen`. @throws AppError (exit code 2) */
-function addressOf(options: CommandOptions): Address | null {
+function addressOf(options: CommandOptions): AgentPolicy['listen'] {
   const text = flagText(options, 'listen') ?? '';
   if (text === '') return null;
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);

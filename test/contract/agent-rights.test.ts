@@ -9,6 +9,7 @@ import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { agentRightsPhase } from '../../src/kubeadm/phases/agent-rights.ts';
+import { DEFAULT_TIMING } from '../../src/kubelet/health/assess.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -209,10 +210,9 @@ function rightsContract(name: string, start: () => Promise<World>): void {
           expect((await first).value).toMatchObject({ type: 'MODIFIED', object: { metadata: { name } } });
         }
         stop.abort();
-        for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), {
-          now: new Date(),
-          trialMs: 600_000,
-          requiresSignature: false,
+        for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), new Date(), {
+          timing: DEFAULT_TIMING,
+          signersFile: null,
         }))
           await own.patch(NODE, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
         const reported = await admin.get(NODE);

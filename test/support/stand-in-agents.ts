@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
-import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
+import { next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
-import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
+import { type AgentEvent, type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { DEFAULT_TIMING, type Observation } from '../../src/kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../src/kubelet/health/baseline.ts';
@@ -145,7 +145,10 @@ export async function agentFleet(
     }
     if (desiredPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
     let reported: KubeObject = node;
-    for (const { subresource, patch } of patchesFor(reported, agent.state, { now: now(), trialMs: timing.trialMs, requiresSignature }))
+    for (const { subresource, patch } of patchesFor(reported, agent.state, now(), {
+      timing,
+      signersFile: requiresSignature ? '/signers.yaml' : null,
+    }))
       reported = await cluster.patch(
         ref,
         subresource === undefined ? 'merge' : 'strategic',

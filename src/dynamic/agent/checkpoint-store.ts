@@ -41,80 +41,28 @@ interface StoredCheckpoint {
   readonly changedAt: number;
 }
 
-/** The source of a payload. */
-interface CheckpointOrigin extends Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> {
-  /** `data` of the ConfigMap; absent: the stored keys are kept. */
-  readonly data?: Readonly<Record<string, string>>;
-}
+/** The source of a payload. `data`: that of the ConfigMap; absent: the stored keys are kept. */
+type CheckpointOrigin = Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> & { readonly data?: Readonly<Record<string, string>> };
 
-export interface StoredAgent {
-  /** Null: no state file exists, or none can be read. */
-  readonly state: AgentState | null;
-  readonly generation: number;
-  /** Existing state files that cannot be read. */
-  readonly damaged: readonly string[];
-  readonly checkpoints: readonly StoredCheckpoint[];
-  /** Requests of the agent that the API server refused last time. */
-  readonly access: readonly AccessProblem[];
-  /** Payload of the next kubelet start; null: the local configuration. */
-  readonly pointer: string | null;
-}
-
-/**
- * Files of an agent on the disk of its node. Every method is atomic: an interrupted call has no effect on
- * readers.
- */
-export interface CheckpointStore {
-  /** Loads everything and checks the content of each checkpoint against its name. */
-  load(signal?: AbortSignal): Promise<StoredAgent>;
-  /** Overwrites the older of the two copies. */
-  saveState(state: AgentState, generation: number): Promise<void>;
-  /**
-   * Intact files are not written again: their times show whether a kubelet started later has read them.
-   * Damaged files are repaired.
-   */
-  saveCheckpoint(hash: string, files: CheckpointFiles, origin: CheckpointOrigin): Promise<void>;
-  /** Null: missing or damaged. */
-  readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
-  /** Null: no such checkpoint. */
-  findCheckpoint(hash: string): Promise<StoredCheckpoint | null>;
-  /**
-   * Returns the operations that select the checkpoint for the next kubelet start; null: the local
-   * configuration.
-   * @param prepared result of `readRollbackPointer`: the same hash is set by a rename, which needs no disk
-   *   space
-   */
-  pointTo(hash: string | null, prepared?: string | null): readonly Operation[];
-  readPointer(): Promise<string | null>;
-  /** The hash that a rollback restores by a rename; null: none. */
-  readRollbackPointer(): Promise<string | null>;
-  /**
-   * Reserves disk space for a rollback before a trial: writes the rollback pointer, and a file that
-   * `freeReserve` removes. Unneeded checkpoints are removed when the disk is full.
-   * @param hash checkpoint that a rollback restores; null: the local configuration, which needs no space
-   * @throws what `host.perform` throws if the space cannot be reserved
-   */
-  reserveRollback(hash: string | null, needed: readonly string[]): Promise<void>;
-  /**
-   * Removes unneeded checkpoints and the reserved file, so that a small file can be written to a full disk.
-   */
-  freeReserve(needed: readonly string[]): Promise<void>;
-  /** Writes the requests that the API server refuses; removes the file if none is refused. */
-  saveAccess(problems: readonly AccessProblem[]): Promise<void>;
-  /** Removes unneeded checkpoints except the newest `spare`. */
-  collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
-}
+export type StoredAgent = Awaited<ReturnType<typeof loadAgent>>;
+export type CheckpointStore = ReturnType<typeof checkpointStore>;
 
 const OWNER = 'root:root';
 
-/** The store of an agent in a directory of a host. Errors are those of `host.query` and `host.perform`. */
-export function checkpointStore(host: Host, directory: string): CheckpointStore {
+/**
+ * Files of an agent on the disk of its node. Every method is atomic: an interrupted call has no effect on
+ * readers. Errors are those of `host.query` and `host.perform`.
+ */
+export function checkpointStore(host: Host, directory: string) {
   const pointerIn = async (path: string): Promise<string | null> =>
     hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+  /** Null: no such checkpoint. */
   const findCheckpoint = async (hash: string): Promise<StoredCheckpoint | null> =>
     (await readCheckpoints(host, directory, [hash]))[0] ?? null;
+  /** The hash that a rollback restores by a rename; null: none. */
   const readRollbackPointer = (): Promise<string | null> => pointerIn(rollbackPointerFile(directory));
-  const collect: CheckpointStore['collect'] = async (needed, spare) => {
+  /** Removes unneeded checkpoints except the newest `spare`. */
+  const collect = async (needed: readonly string[], spare: number): Promise<readonly string[]> => {
     const others = (await listCheckpoints(host, directory)).filter(({ hash }) => !needed.includes(hash));
     const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
     const removals = old.flatMap(({ hash }) => removeCheckpoint(checkpointDirectory(directory, hash)));
@@ -122,27 +70,44 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     return old.map(({ hash }) => hash);
   };
   return {
-    load: (signal) => loadAgent(host, directory, signal),
-    saveState: async (state, generation) => {
+    findCheckpoint,
+    readRollbackPointer,
+    collect,
+    /** Loads everything and checks the content of each checkpoint against its name. */
+    load: (signal?: AbortSignal) => loadAgent(host, directory, signal),
+    /** Overwrites the older of the two copies. */
+    saveState: async (state: AgentState, generation: number): Promise<void> => {
       const path = stateFiles(directory)[generation % 2] as string;
       const content = formatStateFile({ generation, state });
       await host.perform([privateDirectory(directory), writeFile(path, content)]);
     },
-    saveCheckpoint: async (...checkpoint) => {
-      const operations = await checkpointChanges(host, directory, ...checkpoint);
+    /**
+     * Intact files are not written again: their times show whether a kubelet started later has read them.
+     * Damaged files are repaired.
+     */
+    saveCheckpoint: async (hash: string, files: CheckpointFiles, origin: CheckpointOrigin): Promise<void> => {
+      const operations = await checkpointChanges(host, directory, hash, files, origin);
       if (operations.length > 0) await host.perform(operations);
     },
-    readCheckpoint: async (hash) => (await findCheckpoint(hash))?.files ?? null,
-    findCheckpoint,
-    pointTo: (hash, prepared = null) => {
+    /** Null: missing or damaged. */
+    readCheckpoint: async (hash: string): Promise<CheckpointFiles | null> => (await findCheckpoint(hash))?.files ?? null,
+    /**
+     * Returns the operations that select the checkpoint for the next kubelet start; null: the local configuration.
+     * @param prepared result of `readRollbackPointer`: the same hash is set by a rename, which needs no disk space
+     */
+    pointTo: (hash: string | null, prepared: string | null = null): readonly Operation[] => {
       const path = pointerFile(directory);
       if (hash === null) return [{ kind: 'remove-file', path }];
       if (hash === prepared) return [{ kind: 'move-file', path: rollbackPointerFile(directory), to: path }];
       return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
     },
-    readPointer: () => pointerIn(pointerFile(directory)),
-    readRollbackPointer,
-    reserveRollback: async (hash, needed) => {
+    readPointer: (): Promise<string | null> => pointerIn(pointerFile(directory)),
+    /**
+     * Reserves disk space for a rollback before a trial: writes the rollback pointer, and a file that
+     * `freeReserve` removes. Unneeded checkpoints are removed when the disk is full.
+     * @param hash checkpoint that a rollback restores; null: the local configuration, which needs no space
+     */
+    reserveRollback: async (hash: string | null, needed: readonly string[]): Promise<void> => {
       const operations = await reserveChanges(host, directory, hash === (await readRollbackPointer()) ? null : hash);
       if (operations.length === 0) return;
       try {
@@ -153,16 +118,17 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
         await host.perform(operations);
       }
     },
-    freeReserve: async (needed) => {
+    /** Removes unneeded checkpoints and the reserved file, so that a small file can be written to a full disk. */
+    freeReserve: async (needed: readonly string[]): Promise<void> => {
       await collect(needed, 0);
       await host.perform([{ kind: 'remove-file', path: reserveFile(directory) }]);
     },
-    saveAccess: async (problems) => {
+    /** Writes the requests that the API server refuses; removes the file if none is refused. */
+    saveAccess: async (problems: readonly AccessProblem[]): Promise<void> => {
       const path = accessFile(directory);
       const write = [privateDirectory(directory), writeFile(path, formatAccess(problems))];
       await host.perform(problems.length === 0 ? [{ kind: 'remove-file', path }] : write);
     },
-    collect,
   };
 }
 
@@ -171,18 +137,23 @@ async function listCheckpoints(host: Host, directory: string, signal?: AbortSign
   return readCheckpoints(host, directory, names.filter(isHash), signal);
 }
 
-async function loadAgent(host: Host, directory: string, signal?: AbortSignal): Promise<StoredAgent> {
+/** What an agent has stored. */
+async function loadAgent(host: Host, directory: string, signal?: AbortSignal) {
   const [first, second] = stateFiles(directory);
   const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);
   const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
   const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
   const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
   return {
+    /** Null: no state file exists, or none can be read. */
     state: newest?.state ?? null,
     generation: newest?.generation ?? 0,
+    /** Existing state files that cannot be read. */
     damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
     checkpoints: await listCheckpoints(host, directory, signal),
+    /** Requests of the agent that the API server refused last time. */
     access: parseAccess(found.get(accessFile(directory))?.content ?? ''),
+    /** Payload of the next kubelet start; null: the local configuration. */
     pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
   };
 }
@@ -199,7 +170,9 @@ function removeCheckpoint(path: string): readonly Operation[] {
 async function checkpointChanges(
   host: Host,
   directory: string,
-  ...[hash, files, { data, ...origin }]: Parameters<CheckpointStore['saveCheckpoint']>
+  hash: string,
+  files: CheckpointFiles,
+  { data, ...origin }: CheckpointOrigin,
 ): Promise<readonly Operation[]> {
   const at = checkpointDirectory(directory, hash);
   const [found] = await readCheckpoints(host, directory, [hash]);

@@ -1,15 +1,8 @@
+import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { AppError, messageOf } from '../../base/errors.ts';
-import { isJsonObject, parseJsonObject } from '../../base/json.ts';
+import { parseJsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-
-interface KubeletClusterOptions {
-  /** Reads the kubeconfig; a changed text causes a new connection. */
-  readonly read: () => Promise<{ readonly text: string; readonly connect: () => Promise<Cluster> }>;
-  readonly clock: Clock;
-  /** Called when the kubeconfig cannot be used. */
-  readonly onIssue: (message: string) => void;
-}
 
 /** Interval at which the kubeconfig is read again. */
 const REFRESH_MS = 30_000;
@@ -18,9 +11,19 @@ const REFRESH_MS = 30_000;
  * Connects to the API server with the kubelet's own kubeconfig. The kubeconfig is read before a request if
  * the last read is older than half a minute. A change causes a new connection and ends the watches of the
  * previous one. While the file cannot be read, the last connection is used.
+ * @param kubeconfig.read reads the kubeconfig; a changed text causes a new connection
+ * @param kubeconfig.onIssue called when the kubeconfig cannot be used
  * @throws from each call, the errors of reading and connecting, until a first connection succeeded
  */
-export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions): Cluster {
+export function kubeletCluster({
+  read,
+  clock,
+  onIssue,
+}: {
+  readonly read: () => Promise<{ readonly text: string; readonly connect: () => Promise<Cluster> }>;
+  readonly clock: Clock;
+  readonly onIssue: (message: string) => void;
+}): Cluster {
   let current: { readonly text: string; readonly cluster: Cluster } | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<Cluster> | null = null;
@@ -48,38 +51,58 @@ export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions):
     });
     return refreshing;
   };
+  return clusterOver(
+    cluster,
+    () => current?.cluster ?? null,
+    async (_request, result) => result,
+  );
+}
 
+/**
+ * A cluster that passes its requests on.
+ * @param latest the connection in use, for what needs no request; null: none yet
+ * @param observed returns the result of a request: `read Node`, `write Node/status`; null: the agent works without it
+ */
+function clusterOver(
+  cluster: () => Promise<Cluster>,
+  latest: () => Cluster | null,
+  observed: <T>(request: string | null, result: Promise<T>) => Promise<T>,
+): Cluster {
+  const send = <T>(request: string | null, work: (to: Cluster) => Promise<T>): Promise<T> => observed(request, cluster().then(work));
   return {
     get server() {
-      return current?.cluster.server ?? '';
+      return latest()?.server ?? '';
     },
-    version: async () => (await cluster()).version(),
-    get: async (ref) => (await cluster()).get(ref),
-    list: async (kind, options) => (await cluster()).list(kind, options),
-    create: async (object) => (await cluster()).create(object),
-    update: async (object) => (await cluster()).update(object),
-    patch: async (ref, type, patch, options) => (await cluster()).patch(ref, type, patch, options),
-    delete: async (ref) => (await cluster()).delete(ref),
-    getRaw: async (path) => (await cluster()).getRaw(path),
+    version: () => send(null, (to) => to.version()),
+    get: (ref) => send(`read ${ref.kind}`, (to) => to.get(ref)),
+    list: (kind, options) => send(`read ${kind.kind}`, (to) => to.list(kind, options)),
+    // Only Events are created.
+    create: (object) => send(null, (to) => to.create(object)),
+    update: (object) => send(`write ${object.kind}`, (to) => to.update(object)),
+    patch: (ref, type, patch, options) =>
+      send(`write ${ref.kind}${options?.subresource === undefined ? '' : `/${options.subresource}`}`, (to) =>
+        to.patch(ref, type, patch, options),
+      ),
+    delete: (ref) => send(null, (to) => to.delete(ref)),
+    getRaw: (path) => send(null, (to) => to.getRaw(path)),
     watch: async function* (kind, options) {
-      yield* (await cluster()).watch(kind, options);
+      try {
+        yield* (await cluster()).watch(kind, options);
+      } catch (error) {
+        await observed(`read ${kind.kind}`, Promise.reject(error));
+      }
     },
-    close: async () => {
-      await current?.cluster.close();
-    },
+    close: async () => latest()?.close(),
   };
 }
 
-/** A request of the agent that the API server refuses. */
-export interface AccessProblem {
-  /** Verb and kind: `read Node`, `write Node/status`, `read ConfigMap`. */
-  readonly request: string;
-  readonly code: string;
-  /** The message of the error. */
-  readonly why: string;
-  /** Time of the first refusal, in milliseconds since 1970. */
-  readonly since: number;
-}
+const PROBLEM = z.object({ request: z.string(), code: z.string(), why: z.string(), since: z.number() }).readonly();
+
+/**
+ * A request of the agent that the API server refuses: its verb and kind (`read Node`, `write Node/status`, `read ConfigMap`),
+ * the code and message of the error, and the time of the first refusal, in milliseconds since 1970.
+ */
+export type AccessProblem = z.infer<typeof PROBLEM>;
 
 /** Only an agent that watches a ConfigMap makes this request. */
 export const READ_CONFIG_MAP = 'read ConfigMap';
@@ -103,39 +126,22 @@ export function formatAccess(problems: readonly AccessProblem[]): string {
 /** Reads that file; empty for an invalid text. */
 export function parseAccess(text: string): readonly AccessProblem[] {
   const list = parseJsonObject(text)?.problems;
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((one) => {
-    if (!isJsonObject(one)) return [];
-    const { request, code, why, since } = one;
-    const isWhole = typeof request === 'string' && typeof code === 'string' && typeof why === 'string' && Number.isFinite(since);
-    return isWhole ? [{ request, code, why, since: Number(since) }] : [];
-  });
-}
-
-/** A cluster that records each refused request until the same request succeeds. */
-interface ClusterAccess {
-  readonly cluster: Cluster;
-  readonly problems: readonly AccessProblem[];
-  /** Drops the problem of a request that is no longer made. */
-  drop(request: string): void;
-}
-
-interface ClusterAccessOptions {
-  readonly cluster: Cluster;
-  readonly clock: Clock;
-  /** Problems of the agent's last run; each stays until its request succeeds. */
-  readonly initial: readonly AccessProblem[];
-  /** Called when a request is refused for a new reason, or succeeds again. */
-  readonly onChange: (problems: readonly AccessProblem[]) => void;
+  return Array.isArray(list) ? list.flatMap((one) => PROBLEM.safeParse(one).data ?? []) : [];
 }
 
 const REFUSALS = ['CLUSTER_UNAUTHORIZED', 'CLUSTER_FORBIDDEN'];
 
 /**
- * Records requests that the API server refuses with 401 (credential) or 403 (authorization). Other errors
- * change nothing.
+ * A cluster that records each request that the API server refuses with 401 (credential) or 403 (authorization), until the
+ * same request succeeds. Other errors change nothing. `drop` forgets the problem of a request that is no longer made.
+ * @param initial problems of the agent's last run; each stays until its request succeeds
+ * @param onChange called when a request is refused for a new reason, or succeeds again
  */
-export function clusterAccess({ cluster, clock, initial, onChange }: ClusterAccessOptions): ClusterAccess {
+export function clusterAccess(
+  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
+  initial: readonly AccessProblem[],
+  onChange: (problems: readonly AccessProblem[]) => void,
+) {
   let problems = initial;
   const change = (next: readonly AccessProblem[]): void => {
     const isSame = sameAccess(problems, next);
@@ -149,47 +155,22 @@ export function clusterAccess({ cluster, clock, initial, onChange }: ClusterAcce
     const since = problems.find((one) => one.request === request)?.since ?? clock.now().getTime();
     change([...problems.filter((one) => one.request !== request), { request, code, why: messageOf(error), since }]);
   };
-  const observed = async <T>(request: string, result: Promise<T>): Promise<T> => {
+  const observed = async <T>(request: string | null, result: Promise<T>): Promise<T> => {
     try {
       const answer = await result;
-      drop(request);
+      if (request !== null) drop(request);
       return answer;
     } catch (error) {
-      refused(request, error);
+      if (request !== null) refused(request, error);
       throw error;
     }
   };
   return {
-    get problems() {
-      return problems;
-    },
     drop,
-    cluster: {
-      get server() {
-        return cluster.server;
-      },
-      version: () => cluster.version(),
-      get: (ref) => observed(`read ${ref.kind}`, cluster.get(ref)),
-      list: (kind, options) => observed(`read ${kind.kind}`, cluster.list(kind, options)),
-      // Events are optional: the agent works without them.
-      create: (object) => cluster.create(object),
-      update: (object) => observed(`write ${object.kind}`, cluster.update(object)),
-      patch: (ref, type, patch, options) =>
-        observed(
-          `write ${ref.kind}${options?.subresource === undefined ? '' : `/${options.subresource}`}`,
-          cluster.patch(ref, type, patch, options),
-        ),
-      delete: (ref) => cluster.delete(ref),
-      getRaw: (path) => cluster.getRaw(path),
-      watch: async function* (kind, options) {
-        try {
-          yield* cluster.watch(kind, options);
-        } catch (error) {
-          refused(`read ${kind.kind}`, error);
-          throw error;
-        }
-      },
-      close: () => cluster.close(),
-    },
+    cluster: clusterOver(
+      async () => cluster,
+      () => cluster,
+      observed,
+    ),
   };
 }

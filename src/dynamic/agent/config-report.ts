@@ -28,14 +28,27 @@ export interface ConfigReport {
 /** A later estimate of the end of a trial is written if it differs by more than this: a healthy trial writes it once. */
 const TRIAL_END_TOLERANCE_MS = 15_000;
 
-/** The report for a condition. @param before report on the Node: unchanged parts keep their times */
+/**
+ * The report for a condition.
+ * @param before report on the Node: unchanged parts keep their times
+ * @param next.errorBefore error in the status on the Node
+ */
 export function nextReport(
   before: ConfigReport | null,
-  { condition, observed, error, errorBefore, trialEnds, requiresSignature, at }: NextReport,
+  {
+    condition,
+    error,
+    errorBefore,
+    ...next
+  }: Pick<ConfigReport, 'observed' | 'trialEnds' | 'requiresSignature' | 'at'> & {
+    readonly condition: ConfigCondition;
+    readonly error: string | null;
+    readonly errorBefore: string | null;
+  },
 ): ConfigReport {
-  const { status, reason, message } = condition;
+  const { observed, trialEnds, requiresSignature, at } = next;
   const kept = error === errorBefore ? (before?.errorSince ?? null) : null;
-  const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds, requiresSignature };
+  const report = { ...condition, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds, requiresSignature };
   const isSame =
     before !== null &&
     isConditionOf(before, condition) &&
@@ -51,22 +64,8 @@ function isSameEnd(before: string | null, now: string | null): boolean {
   return Math.abs(Date.parse(before) - Date.parse(now)) <= TRIAL_END_TOLERANCE_MS;
 }
 
-interface NextReport {
-  readonly condition: ConfigCondition;
-  readonly observed: boolean;
-  readonly error: string | null;
-  /** Error in the status on the Node. */
-  readonly errorBefore: string | null;
-  readonly trialEnds: string | null;
-  readonly requiresSignature: boolean;
-  readonly at: string;
-}
-
 /** Whether a condition is the one that a report was written with. */
-export function isConditionOf(
-  report: ConfigReport,
-  condition: { readonly status?: string; readonly reason?: string; readonly message?: string },
-): boolean {
+export function isConditionOf(report: ConfigReport, condition: Partial<Record<keyof ConfigCondition, string>>): boolean {
   return report.status === condition.status && report.reason === condition.reason && report.message === condition.message;
 }
 

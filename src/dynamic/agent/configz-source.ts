@@ -4,24 +4,17 @@ import { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { HttpsClient, WebFailureCause } from '../../kube/https-client.ts';
+import type { WebFailureCause } from '../../kube/https-client.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientKeyOf } from '../../kube/kubeconfig-render.ts';
 import { kubeletServerOf } from '../../kubelet/effective/configz.ts';
 import type { ObservedKubelet } from '../../kubelet/effective/observe-kubelet.ts';
+import type { AgentOptions } from './agent-options.ts';
 
 /** Reads `/configz` of a node's kubelet. */
 export interface ConfigzSource {
   /** @throws ConfigzUnavailableError */
   query(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
-}
-
-interface ConfigzSourceOptions {
-  readonly host: Host;
-  readonly web: HttpsClient;
-  /** Kubeconfig of the kubelet, on its host. */
-  readonly kubeconfig: string;
-  readonly signal: AbortSignal;
 }
 
 export type CredentialResult = 'accepted' | 'rejected' | 'no-answer' | 'no-certificate';
@@ -55,7 +48,12 @@ const TIMEOUT_MS = 5_000;
  * Kubelets from 1.33 check at the API server whether the credential may `get` `nodes/configz`. Earlier
  * kubelets check `nodes/proxy`, which the credential may not, and return 403.
  */
-export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOptions): ConfigzSource {
+export function configzSource({
+  host,
+  web,
+  kubeconfig,
+  signal,
+}: Pick<AgentOptions, 'host' | 'web' | 'kubeconfig' | 'signal'>): ConfigzSource {
   return {
     query: async ({ running, flags }) => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);

@@ -1,41 +1,39 @@
-import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
-import type { Timing } from '../../kubelet/health/assess.ts';
-import type { CheckpointStore, StoredAgent } from './checkpoint-store.ts';
+import type { AgentOptions } from './agent-options.ts';
+import type { StoredAgent } from './checkpoint-store.ts';
 import { CheckpointDamagedError, runningPayload, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
-import { type AgentEffect, type AgentEvent, next } from './next.ts';
+import { next } from './next.ts';
 import { KubeletNotStartableError } from './prepare-assigned.ts';
 import type { StatusReporter } from './report-status.ts';
-import { type AgentState, desiredPayload, neededHashes, newAgentState } from './state.ts';
+import { type AgentEffect, type AgentEvent, type AgentState, desiredPayload, type EffectOf, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
 import { agentConditionOf } from './status.ts';
 
-/** The state of an agent. */
-interface AgentStateMachine {
-  readonly state: AgentState;
-  /** Applies an event and executes the resulting effects. */
-  dispatch(event: AgentEvent): Promise<void>;
-}
+/** Reports a message about the node of an agent. */
+export type ReportAgentMessage = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
 
-interface AgentMachineOptions {
-  readonly store: Pick<CheckpointStore, 'saveState' | 'freeReserve'>;
-  readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
-  readonly clock: Clock;
-  readonly timing: Timing;
+/** What the effects of an agent are executed with. */
+interface EffectPorts extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing' | 'spareCheckpoints' | 'signal'> {
+  readonly status: StatusReporter;
+  readonly watch: KubeletWatch;
   readonly report: ReportAgentMessage;
-  /**
-   * Executes an effect. Returns its result as an event; null: none.
-   * @param isSaved the state is on disk
-   */
-  readonly execute: (effect: AgentEffect, state: AgentState, isSaved: boolean) => Promise<AgentEvent | null>;
-  /** Called when the reported state changed. */
-  readonly onState: (state: AgentState) => void;
+  /** @throws KubeletNotStartableError */
+  readonly requireStartable: () => Promise<void>;
 }
 
-/** Runs the state machine. A decision is written to disk before its effects are executed. */
-export function agentStateMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentStateMachine {
+type ExecuteOptions = EffectPorts & {
+  /** The state is on disk. */
+  readonly isSaved: boolean;
+};
+
+/**
+ * Runs the state machine: `dispatch` applies an event and executes the resulting effects. A decision is written to disk
+ * before its effects are executed.
+ * @param onState called when the reported state changed
+ */
+export function agentStateMachine(ports: EffectPorts, loaded: StoredAgent, onState: (state: AgentState) => void) {
+  const { store, clock, timing, report } = ports;
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());
@@ -68,7 +66,7 @@ export function agentStateMachine({ store, loaded, clock, timing, report, execut
     state = step.state;
     if (!sameOnDisk(before, state) || event.kind === 'booted' || isStale) await save();
     for (const effect of step.effects) {
-      const outcome = await execute(effect, state, !isStale);
+      const outcome = await execute(effect, state, { ...ports, isSaved: !isStale });
       if (outcome !== null) await dispatch(outcome);
     }
     if (isReportedOtherwise(before, state)) onState(state);
@@ -92,32 +90,12 @@ function isReportedOtherwise(before: AgentState, after: AgentState): boolean {
   );
 }
 
-/** Reports a message about the node of an agent. */
-export type ReportAgentMessage = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
-
-export function agentReporter(reporter: Reporter, nodeName: string): ReportAgentMessage {
-  return (level, code, message) => reporter.report({ level, code, message, host: nodeName });
-}
-
-interface ExecuteOptions extends SwitchPorts {
-  readonly status: StatusReporter;
-  readonly watch: KubeletWatch;
-  readonly report: ReportAgentMessage;
-  /** @throws KubeletNotStartableError */
-  readonly requireStartable: () => Promise<void>;
-  /** Number of unneeded checkpoints to keep. */
-  readonly spareCheckpoints: number;
-  readonly signal: AbortSignal;
-  /** The state is on disk. */
-  readonly isSaved: boolean;
-}
-
 /**
  * Executes an effect of the agent's state machine. Every effect can be executed twice.
  * @returns the resulting event; null: none
  * @throws only when the signal was aborted
  */
-export async function execute(effect: AgentEffect, state: AgentState, options: ExecuteOptions): Promise<AgentEvent | null> {
+async function execute(effect: AgentEffect, state: AgentState, options: ExecuteOptions): Promise<AgentEvent | null> {
   const { store, states, status, report, spareCheckpoints } = options;
   switch (effect.kind) {
     case 'announce':
@@ -138,11 +116,7 @@ export async function execute(effect: AgentEffect, state: AgentState, options: E
 }
 
 /** Records the node before a switch, unless an agent that was interrupted has begun the switch. */
-async function record(
-  { id, to }: Extract<AgentEffect, { readonly kind: 'record' }>,
-  state: AgentState,
-  options: ExecuteOptions,
-): Promise<AgentEvent> {
+async function record({ id, to }: EffectOf<'record'>, state: AgentState, options: ExecuteOptions): Promise<AgentEvent> {
   const { host, store, watch } = options;
   try {
     const isBegun = (await store.readPointer()) === to || (await runningPayload(host)) === to;
@@ -152,11 +126,7 @@ async function record(
   }
 }
 
-async function switchTo(
-  { id, to, needsSavedState }: Extract<AgentEffect, { readonly kind: 'switch' }>,
-  state: AgentState,
-  options: ExecuteOptions,
-): Promise<AgentEvent> {
+async function switchTo({ id, to, needsSavedState }: EffectOf<'switch'>, state: AgentState, options: ExecuteOptions): Promise<AgentEvent> {
   const { watch, report, isSaved } = options;
   try {
     if (needsSavedState && !isSaved)

@@ -1,47 +1,29 @@
-import type { Clock } from '../../base/clock.ts';
 import { isAppError, messageOf } from '../../base/errors.ts';
 import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
-import type { AgentEvent } from './next.ts';
-import type { AssignedObject } from './prepare-assigned.ts';
-import { preparationKey, readNodeAssignment, readNodeProperties } from './prepare-assigned.ts';
+import type { AgentOptions } from './agent-options.ts';
+import { type AssignedObject, preparationKey, readNodeAssignment, readNodeProperties } from './prepare-assigned.ts';
+import type { AgentEvent, SyncFailure } from './state.ts';
 
-/** Event of a watched ConfigMap. */
-export type ConfigMapMessage =
+/** What changes the assignment of a node. */
+export type AssignmentMessage =
   /** Null: the ConfigMap does not exist. */
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly object: KubeObject | null }
-  | { readonly kind: 'config-map-issue'; readonly source: ConfigSource; readonly error: unknown };
-
-/**
- * Derives the assignment of a node from its Node and the assigned ConfigMap. Each method returns an event for
- * the agent; null: no change.
- */
-export interface AssignmentFollower {
+  | { readonly kind: 'config-map-issue'; readonly source: ConfigSource; readonly error: unknown }
   /** Null: the API server is unreachable. The assignment is kept. */
-  nodeIs(node: KubeObject | null): Promise<AgentEvent | null>;
-  handle(message: ConfigMapMessage): Promise<AgentEvent | null>;
+  | { readonly kind: 'node'; readonly node: KubeObject | null }
   /** The local configuration of the host changed: the payload is prepared again. */
-  localChanged(): Promise<AgentEvent | null>;
-  /** Time at which to call `wake` without an event, in milliseconds since 1970; null: never. */
-  readonly wakeAt: number | null;
-  wake(): Promise<AgentEvent | null>;
-}
+  | { readonly kind: 'local-config' }
+  /** The time `wakeAt`. */
+  | { readonly kind: 'wake' };
 
-interface AssignmentOptions {
-  /** ConfigMaps of other namespaces are not read. */
-  readonly namespace: string;
-  /** Period over which nodes apply an in-place edit of the ConfigMap. */
-  readonly spreadMs: number;
-  readonly clock: Clock;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  readonly signal: AbortSignal;
+type AssignmentOptions = Pick<AgentOptions, 'namespace' | 'spreadMs' | 'clock' | 'random' | 'signal'> & {
   /** Watches a ConfigMap until the signal is aborted. */
   readonly follow: (source: ConfigSource, signal: AbortSignal) => void;
   /** Builds and stores the payload of the kubelet. */
   readonly prepare: (assigned: AssignedObject) => Promise<AgentEvent>;
-}
+};
 
 /** Interval at which a payload is prepared again, up to twice this time. */
 const RESYNC_MS = 900_000;
@@ -64,20 +46,15 @@ interface Following {
 
 const NOTHING: Following = { node: null, source: null, object: null, lastVersion: null, preparedFor: '', spreadUntil: null, againAt: null };
 
-type Input =
-  | ConfigMapMessage
-  | { readonly kind: 'node'; readonly node: KubeObject | null }
-  | { readonly kind: 'local-config' }
-  | { readonly kind: 'wake' };
-
 /** The next state, and the event that follows from it; `prepare`: the payload is prepared if it is new. */
 type Step = readonly [Following, AgentEvent | 'prepare' | null];
 
 /**
- * Follows the assignment of a node. A version of a ConfigMap is prepared once for the same properties of the Node, and
- * again at intervals because the local configuration may have changed.
+ * Derives the assignment of a node from its Node and the assigned ConfigMap. A version of a ConfigMap is prepared once for
+ * the same properties of the Node, and again at intervals because the local configuration may have changed.
+ * `handle` returns the event for the agent that follows from a message; null: no change.
  */
-export function followAssignment(options: AssignmentOptions): AssignmentFollower {
+export function followAssignment(options: AssignmentOptions) {
   const { clock, random, signal, follow, prepare } = options;
   const now = (): number => clock.now().getTime();
   let state = NOTHING;
@@ -101,7 +78,7 @@ export function followAssignment(options: AssignmentOptions): AssignmentFollower
     }
   };
 
-  const handle = async (input: Input): Promise<AgentEvent | null> => {
+  const handle = async (input: AssignmentMessage): Promise<AgentEvent | null> => {
     const { source } = state;
     const [following, result] = step(state, input, options);
     state = following;
@@ -114,18 +91,16 @@ export function followAssignment(options: AssignmentOptions): AssignmentFollower
   };
 
   return {
-    nodeIs: (node) => handle({ kind: 'node', node }),
     handle,
-    localChanged: () => handle({ kind: 'local-config' }),
-    get wakeAt() {
+    /** Time at which to send `wake`, in milliseconds since 1970; null: never. */
+    get wakeAt(): number | null {
       const { spreadUntil, againAt } = state;
       return spreadUntil === null || againAt === null ? (spreadUntil ?? againAt) : Math.min(spreadUntil, againAt);
     },
-    wake: () => handle({ kind: 'wake' }),
   };
 }
 
-function step(state: Following, input: Input, { namespace, spreadMs, clock, random }: AssignmentOptions): Step {
+function step(state: Following, input: AssignmentMessage, { namespace, spreadMs, clock, random }: AssignmentOptions): Step {
   const now = clock.now().getTime();
   if (input.kind === 'node') return nodeStep(state, input.node, namespace);
   if (input.kind === 'local-config') return [{ ...state, preparedFor: '' }, 'prepare'];
@@ -163,7 +138,7 @@ function nodeStep(state: Following, node: KubeObject | null, namespace: string):
 }
 
 /** The same version is reported again once it can be read. */
-function unavailable(state: Following, issue: Extract<AgentEvent, { readonly kind: 'unavailable' }>['issue']): Step {
+function unavailable(state: Following, issue: SyncFailure): Step {
   return [
     { ...state, preparedFor: '' },
     { kind: 'unavailable', issue },
@@ -184,15 +159,22 @@ function unassignedBy({ metadata: { uid, creationTimestamp } }: KubeObject): Age
     : { kind: 'unassigned', node: { uid, createdAt: creationTimestamp ?? 'an unknown time' } };
 }
 
-interface FollowOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'signal' | 'onIssue'> {
-  /** Called with the current object and after each change; null: the object does not exist. */
-  readonly onObject: (object: KubeObject | null) => void;
-  /** Whether the object is immutable, so that watching can end. */
-  readonly isFinal?: (object: KubeObject) => boolean;
-}
-
-/** Watches one object with `listWatch`. Ends when the signal is aborted or the object is final. */
-export async function watchObject(ref: ObjectRef, { onObject, isFinal = () => false, ...options }: FollowOptions): Promise<void> {
+/**
+ * Watches one object with `listWatch`. Ends when the signal is aborted or the object is final.
+ * @param options.onObject called with the current object and after each change; null: the object does not exist
+ * @param options.isFinal whether the object is immutable, so that watching can end
+ */
+export async function watchObject(
+  ref: ObjectRef,
+  {
+    onObject,
+    isFinal = () => false,
+    ...options
+  }: Omit<FollowCollectionOptions, 'onObjects' | 'isFinal'> & {
+    readonly onObject: (object: KubeObject | null) => void;
+    readonly isFinal?: (object: KubeObject) => boolean;
+  },
+): Promise<void> {
   const { apiVersion, kind, namespace, name } = ref;
   const followed = { apiVersion, kind, namespace, fieldSelector: `metadata.name=${name}` };
   await listWatch(followed, {

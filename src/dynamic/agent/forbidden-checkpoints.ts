@@ -4,15 +4,13 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { parseHostFile } from '../../kubelet/effective/running-config.ts';
 import { checkpointDirectory, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
+import type { AgentOptions } from './agent-options.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
-import type { AgentEvent } from './next.ts';
 import { changesOf, describeForbidden, forbiddenChanges, type PayloadNode } from './payload-changes.ts';
-import { type PrepareOptions, payloadNodeOf } from './prepare-assigned.ts';
-import { type AgentState, desiredPayload, type Fault } from './state.ts';
+import { payloadNodeOf } from './prepare-assigned.ts';
+import { type AgentState, desiredPayload, type EventOf, type Fault } from './state.ts';
 
-type Forbidden = Extract<AgentEvent, { readonly kind: 'forbidden' }>;
-
-interface ForbiddenOptions extends Omit<PrepareOptions, 'cluster'> {
+interface ForbiddenOptions extends AgentOptions {
   readonly store: Pick<CheckpointStore, 'findCheckpoint'>;
   /** Called with the reason why the checkpoints could not be checked. */
   readonly onIssue: (message: string) => void;
@@ -24,7 +22,9 @@ interface ForbiddenOptions extends Omit<PrepareOptions, 'cluster'> {
  * @returns a function: `pid` is that of the kubelet, null at the start of the agent; null: nothing is forbidden, or
  *   the same process was checked before
  */
-export function forbiddenCheckpoints(options: ForbiddenOptions): (state: AgentState, pid: number | null) => Promise<Forbidden | null> {
+export function forbiddenCheckpoints(
+  options: ForbiddenOptions,
+): (state: AgentState, pid: number | null) => Promise<EventOf<'forbidden'> | null> {
   let checked = '';
   return async (state, pid) => {
     const hashes = new Set([desiredPayload(state)?.hash, state.lastKnownGood?.hash].flatMap((hash) => hash ?? []));
@@ -42,11 +42,11 @@ export function forbiddenCheckpoints(options: ForbiddenOptions): (state: AgentSt
   };
 }
 
-async function forbiddenOf(hashes: readonly string[], options: ForbiddenOptions): Promise<Forbidden['payloads']> {
+async function forbiddenOf(hashes: readonly string[], options: ForbiddenOptions): Promise<EventOf<'forbidden'>['payloads']> {
   const { host, catalogue, localConfig, signal } = options;
   const kubelet = await observeKubelet(host, catalogue, signal);
   const localText = (await observe(host, fileFacts([localConfig]), signal)).get(localConfig)?.content ?? '';
-  const node = payloadNodeOf(kubelet, { ...options, group: null, localText });
+  const node = payloadNodeOf(kubelet, options, null, localText);
   const found: { hash: string; fault: Fault }[] = [];
   for (const hash of hashes) {
     const cause = await causeOf(hash, node, options);

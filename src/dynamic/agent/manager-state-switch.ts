@@ -1,16 +1,15 @@
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
-import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import type { Operation } from '../../host/operation/operation.ts';
-import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { managerStatesFile, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } from '../../kubelet/workload/manager-states.ts';
+import type { AgentOptions } from './agent-options.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
 
 /** What a switch of the kubelet does with the state files of its managers. */
@@ -40,15 +39,9 @@ export interface ManagerStateSwitches {
   forget(of?: string | null): Promise<void>;
 }
 
-interface ManagerStateOptions {
-  readonly host: Host;
+type ManagerStateOptions = Pick<AgentOptions, 'host' | 'catalogue' | 'directory' | 'localConfig'> & {
   readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
-  readonly catalogue: Catalogue;
-  /** Directory of the agent. */
-  readonly directory: string;
-  /** The configuration of the kubelet while nothing is assigned. */
-  readonly localConfig: string;
-}
+};
 
 /** No state file is changed. */
 export const NO_STATE_SWITCH: StateSwitch = { save: [], replace: [], finish: [] };
@@ -108,18 +101,15 @@ function restored({ files }: SavedStates): readonly Operation[] {
   );
 }
 
-interface FoundStates {
-  /** Paths of the files with which the next kubelet would exit. */
-  readonly outdated: readonly string[];
-  readonly files: SavedStates['files'];
-}
-
-/** Null: no state file depends on the switch, or the configurations cannot be read. */
+/**
+ * The paths of the files with which the next kubelet would exit, and the files to copy. Null: no state file depends on the
+ * switch, or the configurations cannot be read.
+ */
 async function statesToReplace(
   from: string | null,
   to: string | null,
   { host, store, catalogue, localConfig }: ManagerStateOptions,
-): Promise<FoundStates | null> {
+): Promise<{ readonly outdated: readonly string[]; readonly files: SavedStates['files'] } | null> {
   try {
     const kubelet = await observeKubelet(host, catalogue);
     const { minor, flags } = kubelet;

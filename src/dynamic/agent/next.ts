@@ -10,10 +10,14 @@ import {
 import { mergeBaselines, type TrialBaseline, withoutPods } from '../../kubelet/health/baseline.ts';
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/layers/config-source.ts';
 import {
+  type AgentEffect,
+  type AgentEvent,
   type AgentState,
   assignedOf,
   type Candidate,
   desiredPayload,
+  type EffectOf,
+  type EventOf,
   type Fault,
   isObservedWithTarget,
   NOT_OBSERVED,
@@ -23,90 +27,6 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostAssignmentReason } from './status.ts';
-
-/** Event of an agent's state machine. */
-export type AgentEvent =
-  /** The agent started, possibly during a switch. `intact`: hashes of the usable checkpoints. */
-  | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
-  /**
-   * A payload is assigned, and its checkpoint is stored; or the payload was rejected before any change of the
-   * kubelet.
-   * @param retry a new value of the annotation lifts the rejection of this payload
-   */
-  | {
-      readonly kind: 'assigned';
-      readonly candidate: Candidate;
-      readonly refusal: Fault | null;
-      readonly retry: string | null;
-      /** The assignment permits that pods end. Absent: no. */
-      readonly mayLosePods?: boolean;
-      readonly nodeUid?: string | null;
-    }
-  /**
-   * Nothing is assigned. `node`: the Node without assignment; a Node other than the previous one has lost its
-   * assignment.
-   */
-  | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
-  /** The assigned payload is unavailable. */
-  | { readonly kind: 'unavailable'; readonly issue: SyncFailure }
-  /**
-   * The node before a switch that starts a trial.
-   * @param baseline null: the kubelet was switched before, by an agent that was interrupted
-   */
-  | { readonly kind: 'recorded'; readonly id: number; readonly baseline: TrialBaseline | null }
-  /**
-   * The kubelet was switched; `runs` is the observed configuration of its process (`local`: the local one),
-   * null: unknown yet.
-   */
-  | {
-      readonly kind: 'switched';
-      readonly id: number;
-      readonly restarts: number | null;
-      readonly runs: string | null;
-    }
-  /**
-   * The switch failed; `damaged`: because the checkpoint cannot be used.
-   * @param local the pointer was removed, so that no unproven configuration is started again: whether the
-   *   process was observed with the local configuration
-   */
-  | {
-      readonly kind: 'switch-failed';
-      readonly id: number;
-      readonly why: string;
-      readonly damaged: boolean;
-      readonly local?: { readonly isObserved: boolean } | null;
-    }
-  | { readonly kind: 'observed'; readonly seen: Observation }
-  /** Checkpoints whose payload the node no longer permits, for example after a flag was removed. */
-  | { readonly kind: 'forbidden'; readonly payloads: readonly { readonly hash: string; readonly fault: Fault }[] }
-  /** A timer expired. */
-  | { readonly kind: 'tick' };
-
-/**
- * Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is
- * recorded.
- */
-export type AgentEffect =
-  /** Record the node before a switch that starts a trial. Answered by `recorded` or `switch-failed`. */
-  | { readonly kind: 'record'; readonly id: number; readonly to: string | null }
-  /**
-   * Switch the kubelet; without a restart if it already runs the configuration. Answered by `switched` or
-   * `switch-failed`.
-   * @param needsSavedState only if the state is on disk: it has the node before the switch
-   */
-  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly needsSavedState: boolean }
-  /** Send an Event and log it. */
-  | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
-  /** Remove unneeded checkpoints. */
-  | { readonly kind: 'collect' };
-
-type AnnounceReason =
-  | 'KubeletConfigChanged'
-  | 'KubeletConfigGood'
-  | 'KubeletConfigRejected'
-  | 'KubeletConfigFallenBack'
-  | 'KubeletConfigUnavailable'
-  | 'KubeletConfigAssignmentLost';
 
 export interface AgentTransition {
   readonly state: AgentState;
@@ -163,7 +83,7 @@ export function nextTimer(
   return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.goodPollMs) };
 }
 
-function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): AgentTransition {
+function boot(state: AgentState, { intact, kubelet }: EventOf<'booted'>, now: number): AgentTransition {
   const isOther = kubelet !== null && state.kubelet !== null && kubelet !== state.kubelet;
   const good = state.lastKnownGood;
   const kept: AgentState = {
@@ -184,14 +104,14 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
 }
 
 /** A new value of the annotation lifts the rejection of the assigned payload. */
-function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, { readonly kind: 'assigned' }>): AgentState {
+function withRetry(state: AgentState, { candidate, retry }: EventOf<'assigned'>): AgentState {
   if (retry === null || retry === state.retried) return state;
   return { ...state, retried: retry, rejected: state.rejected.filter(({ hash }) => hash !== candidate.hash) };
 }
 
 function assign(
   before: AgentState,
-  { candidate, refusal, nodeUid, mayLosePods = false }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
+  { candidate, refusal, nodeUid, mayLosePods = false }: EventOf<'assigned'>,
   now: number,
 ): AgentTransition {
   const isOtherNode = nodeUid != null && before.nodeUid !== null && nodeUid !== before.nodeUid;
@@ -218,11 +138,7 @@ function assign(
 }
 
 /** Forgets a last known good configuration that is no longer permitted, and rolls back the running one. */
-function forbid(
-  state: AgentState,
-  payloads: Extract<AgentEvent, { readonly kind: 'forbidden' }>['payloads'],
-  now: number,
-): AgentTransition {
+function forbid(state: AgentState, payloads: EventOf<'forbidden'>['payloads'], now: number): AgentTransition {
   const faultOfPayload = (payload: Payload | null): Fault | undefined => payloads.find(({ hash }) => hash === payload?.hash)?.fault;
   const desired = desiredPayload(state);
   const fault = faultOfPayload(desired);
@@ -271,31 +187,31 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
 }
 
 function unavailable(state: AgentState, issue: SyncFailure): AgentTransition {
-  const isKnown = state.sync?.code === issue.code && state.sync.cause === issue.cause;
-  if (isKnown) return { state, effects: [] };
+  if (state.sync?.code === issue.code && state.sync.cause === issue.cause) return { state, effects: [] };
   const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: issue.cause } as const;
   return { state: { ...state, sync: issue }, effects: state.sync?.code === issue.code ? [] : [effect] };
 }
 
 /** The baseline is on disk before the switch, so that a restarted agent does not take the state after it for it. */
-function recorded(state: AgentState, { id, baseline }: Extract<AgentEvent, { readonly kind: 'recorded' }>): AgentTransition {
-  if (state.switching === null || state.switching.id !== id) return { state, effects: [] };
+function recorded(state: AgentState, { id, baseline }: EventOf<'recorded'>): AgentTransition {
+  if (state.switching?.id !== id) return { state, effects: [] };
   const effect: AgentEffect = { kind: 'switch', id, to: state.switching.to, needsSavedState: baseline !== null };
   return { state: baseline === null ? state : { ...state, baseline: mergeBaselines(state.baseline, baseline) }, effects: [effect] };
 }
 
-function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): AgentTransition {
+function switched(state: AgentState, event: EventOf<'switched'>, now: number): AgentTransition {
   // The result of a superseded switch: the current one will be answered too.
-  if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
+  if (state.switching?.id !== event.id) return { state, effects: [] };
   const { restarts, runs } = event;
   const active = desiredPayload(state);
+  const isObserved = runs === (active?.hash ?? 'local');
   return {
     state: {
       ...state,
       switching: null,
       active,
-      lastObserved: runs === (active?.hash ?? 'local') ? active : state.lastObserved,
-      notObservedReason: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
+      lastObserved: isObserved ? active : state.lastObserved,
+      notObservedReason: isObserved ? null : NOT_OBSERVED,
       watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts },
       // The configuration of an unfinished trial has been replaced.
       baseline: state.phase === 'trial' ? state.baseline : null,
@@ -306,12 +222,12 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
 
 function switchFailed(
   state: AgentState,
-  { id, why, damaged, local = null }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
+  { id, why, damaged, local = null }: EventOf<'switch-failed'>,
   now: number,
   timing: Timing,
 ): AgentTransition {
   const { switching } = state;
-  if (switching === null || switching.id !== id) return { state, effects: [] };
+  if (switching?.id !== id) return { state, effects: [] };
   const desired = desiredPayload(state);
   if (damaged && desired !== null && state.phase !== 'local')
     return rollBack(state, desired, { code: 'LOAD_FAILED', cause: `the checkpoint on the node cannot be used: ${why}` }, now, {
@@ -349,17 +265,10 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   const desired = desiredPayload(before);
   if (before.switching !== null) return { state: before, effects: [] };
   if (before.phase === 'local' || desired === null) {
-    const watch = { ...before.watch, lastAt: now };
-    const isLocal = seen.runs === 'local';
-    return {
-      state: {
-        ...before,
-        watch,
-        lastObserved: isLocal ? null : before.lastObserved,
-        notObservedReason: isLocal ? null : notObservedReasonOf(before, seen),
-      },
-      effects: [],
-    };
+    const kept: AgentState = { ...before, watch: { ...before.watch, lastAt: now } };
+    const observation =
+      seen.runs === 'local' ? { lastObserved: null, notObservedReason: null } : { notObservedReason: notObservedReasonOf(before, seen) };
+    return { state: { ...kept, ...observation }, effects: [] };
   }
   // Writes the pointer again, or rolls back if the checkpoint is missing as well.
   if (seen.isPointed === false) {
@@ -471,46 +380,19 @@ function changed(transition: AgentTransition): AgentTransition {
   return reported(transition, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(transition.state)?.identity ?? null));
 }
 
-function reported(transition: AgentTransition, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): AgentTransition {
+function reported(
+  transition: AgentTransition,
+  type: 'Normal' | 'Warning',
+  reason: EffectOf<'announce'>['reason'],
+  message: string,
+): AgentTransition {
   return { ...transition, effects: [...transition.effects, { kind: 'announce', type, reason, message }] };
 }
 
 /** The members common to all phases. */
-function always({
-  active,
-  lastObserved,
-  notObservedReason,
-  lastKnownGood,
-  rejected,
-  sync,
-  switching,
-  switches,
-  watch,
-  baseline,
-  retried,
-  nodeUid,
-  lost,
-  kubelet,
-  since,
-}: AgentState) {
-  return {
-    active,
-    lastObserved,
-    notObservedReason,
-    lastKnownGood,
-    rejected,
-    sync,
-    switching,
-    switches,
-    watch,
-    baseline,
-    mayLosePods: false,
-    retried,
-    nodeUid,
-    lost,
-    kubelet,
-    since,
-  };
+function always(state: AgentState) {
+  const { phase: _phase, assigned: _assigned, fault: _fault, ...kept } = { assigned: null, fault: null, ...state };
+  return { ...kept, mayLosePods: false };
 }
 
 /**

@@ -2,9 +2,8 @@ import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData, type KubeObject } from '../../kube/object.ts';
-import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { type Catalogue, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { queryKubelet } from '../../kubelet/effective/query-kubelet.ts';
 import type { ParsedHostFile } from '../../kubelet/effective/running-config.ts';
@@ -12,6 +11,7 @@ import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgro
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
+  type ConfigIdentity,
   type ConfigSource,
   describeSource,
   parseSourceAnnotation,
@@ -23,26 +23,10 @@ import { managerStateTexts, rootDirOf, type UnusableState, unusableManagerStates
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
-import { canReplaceManagerState } from './agent-policy.ts';
+import { type AgentOptions, canReplaceManagerState } from './agent-options.ts';
 import type { ChangePolicy, PayloadNode } from './payload-changes.ts';
 import { expectedConfigz, GROUP_LABEL, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault, SyncFailure } from './state.ts';
-
-export interface PrepareOptions {
-  readonly host: Host;
-  /** Client with the kubelet's credential, to read the pods of the node. */
-  readonly cluster: Cluster;
-  readonly nodeName: string;
-  readonly catalogue: Catalogue;
-  /** The configuration of the kubelet while nothing is assigned. */
-  readonly localConfig: string;
-  readonly allow: LiveChange;
-  /** The signer of the ConfigMap, if its changes are limited. */
-  readonly signer?: ChangePolicy['signer'];
-  /** Directory of the checkpoints. */
-  readonly directory: string;
-  readonly signal: AbortSignal;
-}
 
 /** The assigned version of a ConfigMap. */
 export interface AssignedObject {
@@ -61,25 +45,22 @@ export interface PreparedAssignment extends PreparedPayload {
  * Prepares the payload of an assignment and validates it for the current state of the node, also with the
  * kubelet binary. A payload that would end pods is rejected unless the operator allowed it for this
  * assignment. Nothing is changed.
- * @param proven hashes of payloads that already ran on this node: the kubelet does not validate them again
+ * @param limits.proven hashes of payloads that already ran on this node: the kubelet does not validate them again
+ * @param limits.signer the signer of the ConfigMap, if its changes are limited
  * @throws the errors of observing the kubelet
  */
 export async function prepareAssigned(
   { source, object, node }: AssignedObject,
-  proven: readonly string[],
-  options: PrepareOptions,
+  { proven, signer }: { readonly proven: readonly string[]; readonly signer?: ChangePolicy['signer'] },
+  options: AgentOptions,
 ): Promise<PreparedAssignment> {
-  const { host, catalogue, localConfig, allow, signer, signal } = options;
+  const { host, catalogue, localConfig, allow, signal } = options;
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
-  const { uid = '', resourceVersion = '' } = object.metadata;
   const { local } = await host.query({ local: { kind: 'file', path: localConfig } }, { signal });
   const prepared = preparePayload(
-    {
-      identity: { ...source, uid, resourceVersion },
-      data: configMapData(object),
-    },
-    payloadNodeOf(kubelet, { ...options, group: node.group, localText: local?.content ?? '' }),
+    { identity: identityOf(source, object), data: configMapData(object) },
+    payloadNodeOf(kubelet, options, node.group, local?.content ?? ''),
     { allow, isCordoned: node.isCordoned, proven, signer },
   );
   const { hash } = prepared.candidate;
@@ -101,25 +82,21 @@ export async function prepareAssigned(
   const risks = await podRisks(prepared, kubelet, options);
   const losses = risks.filter(({ severity }) => severity === 'loss');
   if (losses.length > 0 && node.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
-  const [state] = await unusableStates(host, kubelet, { after: prepared.config ?? {}, allow, signal });
+  const [state] = await unusableStates(kubelet, prepared.config ?? {}, options);
   if (state !== undefined) return refuse(`${state.message}. ${state.hint}`);
   return accept(risks.map(describeRisk));
 }
 
-/** A node for the comparison with a payload. */
+export function identityOf(source: ConfigSource, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): ConfigIdentity {
+  return { ...source, uid, resourceVersion };
+}
+
+/** A node for the comparison with a payload. @param localText the local configuration */
 export function payloadNodeOf(
   kubelet: ObservedKubelet,
-  {
-    nodeName,
-    directory,
-    catalogue,
-    localConfig,
-    group,
-    localText,
-  }: Pick<PrepareOptions, 'nodeName' | 'directory' | 'catalogue' | 'localConfig'> & {
-    readonly group: string | null;
-    readonly localText: string;
-  },
+  { nodeName, directory, catalogue, localConfig }: AgentOptions,
+  group: string | null,
+  localText: string,
 ): PayloadNode {
   const { version, minor, flags } = kubelet;
   return {
@@ -152,7 +129,7 @@ const HIDDEN_FROM_AGENT = ['/home/', '/root/', '/run/user/', '/tmp/', '/var/tmp/
 async function podRisks(
   { candidate: { hash }, files, config }: PreparedPayload,
   { running, flags, minor }: ObservedKubelet,
-  { host, cluster, nodeName, catalogue, directory, allow, signal }: PrepareOptions,
+  { host, cluster, nodeName, catalogue, directory, allow, signal }: AgentOptions,
 ): Promise<readonly PodRisk[]> {
   const checkpoint = checkpointDirectory(directory, hash ?? '');
   const given = Object.fromEntries(Object.entries(files ?? {}).map(([name, text]) => [`${checkpoint}/${name}`, text]));
@@ -163,9 +140,9 @@ async function podRisks(
 
 /** State files of the kubelet's managers with which neither the payload nor the previous configuration would start. */
 async function unusableStates(
-  host: Host,
   { flags, running }: ObservedKubelet,
-  { after, allow, signal }: Pick<PrepareOptions, 'allow' | 'signal'> & { readonly after: JsonObject },
+  after: JsonObject,
+  { host, allow, signal }: AgentOptions,
 ): Promise<readonly UnusableState[]> {
   const rootDir = rootDirOf(flags);
   const texts = await observe(host, managerStateTexts(rootDir), signal);
@@ -180,24 +157,17 @@ export class KubeletNotStartableError extends Error {}
  * Returns if the kubelet cannot be observed.
  * @throws KubeletNotStartableError
  */
-export async function requireStartable({
-  host,
-  catalogue,
-  allow,
-  signal,
-}: Pick<PrepareOptions, 'host' | 'catalogue' | 'allow' | 'signal'>): Promise<void> {
-  const kubelet = await observeKubelet(host, catalogue, signal).catch((error: unknown) => {
+export async function requireStartable(options: AgentOptions): Promise<void> {
+  const kubelet = await observeKubelet(options.host, options.catalogue, options.signal).catch((error: unknown) => {
     if (!isAppError(error)) throw error;
     return null;
   });
   if (kubelet === null || kubelet.kubelet === null) return;
-  const [state] = await unusableStates(host, kubelet, { after: kubelet.running.layered.config, allow, signal });
+  const [state] = await unusableStates(kubelet, kubelet.running.layered.config, options);
   if (state !== undefined) throw new KubeletNotStartableError(`${state.message}. ${state.hint}`);
 }
 
-/**
- * A kubelet with a cgroup driver other than its runtime's starts and becomes Ready, but cannot start pods.
- */
+/** A kubelet with a cgroup driver other than its runtime's starts and becomes Ready, but cannot start pods. */
 async function driverIssue(
   host: Host,
   desired: JsonObject,
@@ -216,18 +186,18 @@ export function expectedOf(payload: ParsedHostFile, kubelet: ObservedKubelet, ca
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: kubelet.setup.dropIns });
 }
 
-/** Assignment of a Node. */
-type NodeAssignment =
-  | { readonly kind: 'nothing' }
-  /** Invalid, or in a namespace that this agent does not read. */
-  | { readonly kind: 'unusable'; readonly issue: SyncFailure }
-  | { readonly kind: 'source'; readonly source: ConfigSource };
-
 /**
  * Reads the assignment of a Node.
  * @param namespace namespace whose ConfigMaps the agent reads
  */
-export function readNodeAssignment(node: KubeObject, namespace: string): NodeAssignment {
+export function readNodeAssignment(
+  node: KubeObject,
+  namespace: string,
+):
+  | { readonly kind: 'nothing' }
+  /** Invalid, or in a namespace that this agent does not read. */
+  | { readonly kind: 'unusable'; readonly issue: SyncFailure }
+  | { readonly kind: 'source'; readonly source: ConfigSource } {
   const { source, issue } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
   if (issue !== null) return { kind: 'unusable', issue: { code: 'UNKNOWN_SOURCE', cause: `${CONFIG_SOURCE_ANNOTATION}: ${issue}` } };
   if (source === null) return { kind: 'nothing' };

@@ -1,8 +1,6 @@
-import type { Clock } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { nodeEvent } from '../../kube/node-event.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import {
@@ -11,12 +9,13 @@ import {
   formatConfigStatus,
   parseStatusAnnotation,
 } from '../../kubelet/layers/config-source.ts';
+import type { AgentOptions } from './agent-options.ts';
 import { formatReport, nextReport, parseReport } from './config-report.ts';
-import type { AgentEffect } from './next.ts';
-import { type AgentState, isObserved } from './state.ts';
+
+import { type AgentState, type EffectOf, isObserved } from './state.ts';
 import { agentConditionOf, CONFIG_CONDITION, configStatusOf, trialEndOf } from './status.ts';
 
-type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
+type Announcement = EffectOf<'announce'>;
 
 export interface StatusReporter {
   /** Sets the state to report. */
@@ -28,18 +27,6 @@ export interface StatusReporter {
   run(signal: AbortSignal): Promise<void>;
   /** Whether all reports were delivered. */
   readonly isDelivered: boolean;
-}
-
-interface ReporterOptions {
-  readonly cluster: Cluster;
-  readonly nodeName: string;
-  readonly clock: Clock;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  /** Healthy time that ends a trial. */
-  readonly trialMs: number;
-  /** The agent accepts only signed ConfigMaps. */
-  readonly requiresSignature: boolean;
 }
 
 const FIRST_DELAY_MS = 500;
@@ -56,8 +43,10 @@ const MOST_WAITING = 50;
  * `status.config`, and Events. Unchanged parts are not sent again. Failed requests are retried with
  * increasing, jittered delays.
  */
-export function statusReporter(options: ReporterOptions): StatusReporter {
-  const { cluster, nodeName, clock, random, trialMs, requiresSignature } = options;
+export function statusReporter(
+  options: Pick<AgentOptions, 'cluster' | 'nodeName' | 'clock' | 'random' | 'timing' | 'signersFile'>,
+): StatusReporter {
+  const { cluster, nodeName, clock, random } = options;
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
   let node: KubeObject | null = null;
@@ -71,18 +60,16 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     dirty = true;
     wake();
   };
-  const isReported = (): boolean =>
-    node === null || state === null || patchesFor(node, state, { now: clock.now(), trialMs, requiresSignature }).length === 0;
+  const patches = (): readonly NodePatch[] => (node === null || state === null ? [] : patchesFor(node, state, clock.now(), options));
 
   const deliver = async (): Promise<void> => {
-    if (node !== null && state !== null) {
-      for (const { subresource, patch } of patchesFor(node, state, { now: clock.now(), trialMs, requiresSignature })) {
-        node = await cluster.patch(ref, subresource === undefined ? 'merge' : 'strategic', patch, { subresource });
-      }
-    }
+    for (const { subresource, patch } of patches())
+      node = await cluster.patch(ref, subresource === undefined ? 'merge' : 'strategic', patch, { subresource });
     const [first] = waiting;
     if (first === undefined) return;
-    await cluster.create(eventOf(nodeName, first.announcement, first.at, first.serial)).catch((error: unknown) => {
+    const { type, reason, message } = first.announcement;
+    const event = nodeEvent(nodeName, { type, reason, message, component: 'kubeletadm-agent' }, first.at, first.serial);
+    await cluster.create(event).catch((error: unknown) => {
       // A retry would get the same answer.
       if (!FINAL_REFUSALS.some((code) => isAppError(error, code))) throw error;
     });
@@ -91,7 +78,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
 
   return {
     get isDelivered() {
-      return waiting.length === 0 && isReported();
+      return waiting.length === 0 && patches().length === 0;
     },
     stateIs: (next) => {
       state = next;
@@ -153,7 +140,8 @@ interface NodePatch {
 export function patchesFor(
   node: KubeObject,
   state: AgentState,
-  { now, trialMs, requiresSignature }: Pick<ReporterOptions, 'trialMs' | 'requiresSignature'> & { readonly now: Date },
+  now: Date,
+  { timing, signersFile }: Pick<AgentOptions, 'timing' | 'signersFile'>,
 ): readonly NodePatch[] {
   const status = configStatusOf(state);
   const text = JSON.stringify(formatConfigStatus(status));
@@ -167,14 +155,14 @@ export function patchesFor(
   const { annotations = {} } = node.metadata;
   const errorBefore = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION])?.error ?? null;
   const before = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
-  const end = trialEndOf(state, trialMs);
+  const end = trialEndOf(state, timing.trialMs);
   const next = nextReport(before, {
     condition,
     observed: isObserved(state),
     error: status.error,
     errorBefore,
     trialEnds: end === null ? null : formatRfc3339(new Date(end)),
-    requiresSignature,
+    requiresSignature: signersFile !== null,
     at: time,
   });
   const desired = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
@@ -183,10 +171,4 @@ export function patchesFor(
     ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [written] } } }]),
     ...(isAnnotated ? [] : [{ patch: { metadata: { annotations: desired } } }]),
   ];
-}
-
-/** The Event of an announcement. */
-function eventOf(nodeName: string, announcement: Announcement, at: Date, serial: number): KubeObject {
-  const { type, reason, message } = announcement;
-  return nodeEvent(nodeName, { type, reason, message, component: 'kubeletadm-agent' }, at, serial);
 }

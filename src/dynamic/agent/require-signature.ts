@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { isJsonObject, parseJsonObject } from '../../base/json.ts';
-import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { configMapData } from '../../kube/object.ts';
@@ -8,39 +7,28 @@ import { acceptedFile } from '../../kubelet/node-agent/layout.ts';
 import { type Signer, signerName } from '../../ssh/signer.ts';
 import { type ConfigSigners, parseSigners, type SignerLimits, signatureVerdict } from '../signing/signers.ts';
 import { parseStatement, SIGNATURE_KEY, STATEMENT_KEY, sha256Of, statementMismatch } from '../signing/statement.ts';
-import { type AssignedObject, type PreparedAssignment, type PrepareOptions, prepareAssigned } from './prepare-assigned.ts';
-import type { Payload } from './state.ts';
-
-/** What the agent runs, which needs no new check. */
-interface RunningPayloads {
-  readonly active: Payload | null;
-  readonly lastKnownGood: Payload | null;
-}
+import type { AgentOptions } from './agent-options.ts';
+import { type AssignedObject, identityOf, type PreparedAssignment, prepareAssigned } from './prepare-assigned.ts';
+import type { AgentState } from './state.ts';
 
 /**
  * Prepares the payload of an assignment as `prepareAssigned`, if the agent accepts its signature. An older revision is
  * accepted only if the kubelet runs its payload already, for example after a rollback from a newer one. The revision
  * is stored before the kubelet is changed.
- * @param options.signersFile null: signatures are not required
  * @throws the errors of `prepareAssigned`, and of writing the accepted revision
  */
 export async function prepareVerified(
   assigned: AssignedObject,
-  { active, lastKnownGood }: RunningPayloads,
-  { signersFile, ...options }: PrepareOptions & { readonly signersFile: string | null },
+  { active, lastKnownGood }: Pick<AgentState, 'active' | 'lastKnownGood'>,
+  options: AgentOptions,
 ): Promise<PreparedAssignment> {
   const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-  if (signersFile === null) return prepareAssigned(assigned, proven, options);
-  const checked = await checkSignature(assigned, { ...options, signersFile });
+  if (options.signersFile === null) return prepareAssigned(assigned, { proven }, options);
+  const checked = await checkSignature(assigned, options.signersFile, options);
   if ('refusal' in checked) return notSigned(assigned, checked.refusal);
   const { signer, limits, replay } = checked;
-  const prepared = await prepareAssigned(assigned, proven, {
-    ...options,
-    signer:
-      limits === null
-        ? undefined
-        : { ...limits, name: signer.pattern === undefined ? `the signer ${signer.principal}` : signerName(signer) },
-  });
+  const name = signer.pattern === undefined ? `the signer ${signer.principal}` : signerName(signer);
+  const prepared = await prepareAssigned(assigned, { proven, signer: limits === null ? undefined : { ...limits, name } }, options);
   if (prepared.files === null) return prepared;
   if (replay === null) await checked.accept();
   else if (prepared.candidate.hash !== active?.hash) return notSigned(assigned, replay);
@@ -48,10 +36,8 @@ export async function prepareVerified(
 }
 
 function notSigned({ source, object }: AssignedObject, cause: string): PreparedAssignment {
-  const { uid = '', resourceVersion = '' } = object.metadata;
-  const candidate = { identity: { ...source, uid, resourceVersion }, hash: null, changes: [] };
   return {
-    candidate,
+    candidate: { identity: identityOf(source, object), hash: null, changes: [] },
     files: null,
     sets: null,
     places: {},
@@ -63,29 +49,17 @@ function notSigned({ source, object }: AssignedObject, cause: string): PreparedA
   };
 }
 
-interface SignatureOptions {
-  readonly host: Host;
-  readonly nodeName: string;
-  /** The file of signers on the host. */
-  readonly signersFile: string;
-  /** Directory of the agent, where the accepted revision is stored. */
-  readonly directory: string;
-  readonly signal: AbortSignal;
-}
-
-/** A verified ConfigMap. */
-interface VerifiedConfig {
-  readonly revision: number;
-  readonly signer: Signer;
-  /** Null: not limited. */
-  readonly limits: SignerLimits | null;
-  /** An older revision than the last accepted one, as a clause; null: the revision may be accepted. */
-  readonly replay: string | null;
-  /** Stores the revision as accepted, before the kubelet is changed. */
-  accept(): Promise<void>;
-}
-
-type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
+type SignatureCheck =
+  | { readonly refusal: string }
+  | {
+      readonly signer: Signer;
+      /** Null: not limited. */
+      readonly limits: SignerLimits | null;
+      /** An older revision than the last accepted one, as a clause; null: the revision may be accepted. */
+      readonly replay: string | null;
+      /** Stores the revision as accepted, before the kubelet is changed. */
+      accept(): Promise<void>;
+    };
 
 /**
  * Verifies the signature of an assigned ConfigMap with `ssh-keygen` of the host. Everything that cannot be verified is
@@ -93,11 +67,8 @@ type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
  * that expires later does not reject the running configuration.
  * @throws the errors of reading and writing files of the host
  */
-async function checkSignature(
-  { source, object }: Pick<AssignedObject, 'source' | 'object'>,
-  options: SignatureOptions,
-): Promise<SignatureCheck> {
-  const { host, nodeName, signersFile, directory, signal } = options;
+async function checkSignature({ source, object }: AssignedObject, signersFile: string, options: AgentOptions): Promise<SignatureCheck> {
+  const { host, nodeName, directory, signal } = options;
   const refuse = (refusal: string): SignatureCheck => ({ refusal });
   const found = await observe(host, fileFacts([signersFile, acceptedFile(directory)]), signal);
   const list = found.get(signersFile)?.content;
@@ -125,13 +96,13 @@ async function checkSignature(
   const limits = limitsOf(signers, signer);
   if (typeof limits === 'string') return refuse(limits);
   return {
-    revision: statement.revision,
     signer,
     limits,
     replay: replayOf(statement.revision, digest, accepted),
     accept: async () => {
       if (isKnown) return;
-      const content = formatAccepted({ revision: statement.revision, statement: digest, signers: trust, signer });
+      const revision: AcceptedRevision = { revision: statement.revision, statement: digest, signers: trust, signer };
+      const content = `${JSON.stringify(revision)}\n`;
       await host.perform([{ kind: 'write-file', path: acceptedFile(directory), mode: 0o600, owner: 'root:root', content }]);
     },
   };
@@ -141,7 +112,7 @@ async function checkSignature(
 function readAccepted(text: string | undefined, directory: string): AcceptedRevision | string | null {
   if (text === undefined) return null;
   return (
-    parseAccepted(text) ??
+    ACCEPTED.safeParse(parseJsonObject(text)).data ??
     `the last accepted revision is unknown, because ${acceptedFile(directory)} is damaged. After checking the assignment, remove this file on the node`
   );
 }
@@ -149,7 +120,7 @@ function readAccepted(text: string | undefined, directory: string): AcceptedRevi
 /** The signer, or the reason for a refusal. */
 async function signerOf(
   signed: { readonly text: string; readonly signature: string; readonly signers: ConfigSigners },
-  { host, signal }: SignatureOptions,
+  { host, signal }: AgentOptions,
 ): Promise<Signer | string> {
   const found = await observe(host, signatureVerdict(signed), signal);
   if (found.verdict === 'valid') return found.signer;
@@ -172,28 +143,14 @@ function replayOf(revision: number, digest: string, accepted: AcceptedRevision |
   return `the signed revision ${revision} ${what} ${revision === accepted.revision ? 'that this node accepted' : `the accepted revision ${accepted.revision}`}. To return to an earlier content, sign it again with dynamic push --sign KEY`;
 }
 
-/** The signed configuration that a node accepted last. Its file survives restarts of the agent and `dynamic enable`. */
-interface AcceptedRevision {
-  readonly revision: number;
-  /** SHA-256 of the signed statement. */
-  readonly statement: string;
-  /** SHA-256 of the file of signers with which the signature was verified. */
-  readonly signers: string;
-  readonly signer: Signer;
-}
-
 const ACCEPTED = z.strictObject({
   revision: z.int().positive(),
+  /** SHA-256 of the signed statement. */
   statement: z.string(),
+  /** SHA-256 of the file of signers with which the signature was verified. */
   signers: z.string(),
   signer: z.strictObject({ fingerprint: z.string(), principal: z.string().optional(), pattern: z.string().optional() }),
 });
 
-function formatAccepted({ revision, statement, signers, signer }: AcceptedRevision): string {
-  return `${JSON.stringify({ revision, statement, signers, signer })}\n`;
-}
-
-/** Null: the file is damaged. */
-function parseAccepted(text: string): AcceptedRevision | null {
-  return ACCEPTED.safeParse(parseJsonObject(text)).data ?? null;
-}
+/** The signed configuration that a node accepted last. Its file survives restarts of the agent and `dynamic enable`. */
+type AcceptedRevision = z.infer<typeof ACCEPTED>;

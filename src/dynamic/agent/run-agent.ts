@@ -1,80 +1,28 @@
-import type { Clock } from '../../base/clock.ts';
+import type { RunTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
-import type { Cluster } from '../../kube/cluster.ts';
-import type { HttpsClient } from '../../kube/https-client.ts';
-import { configMapData, type KubeObject } from '../../kube/object.ts';
-import type { Catalogue, LiveChange } from '../../kubelet/catalogue/catalogue.ts';
+import { configMapData } from '../../kube/object.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
-import type { Timing } from '../../kubelet/health/assess.ts';
 import { workloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { describeSource } from '../../kubelet/layers/config-source.ts';
-import { canReplaceManagerState } from './agent-policy.ts';
+import { type AgentOptions, canReplaceManagerState } from './agent-options.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from './checkpoint-store.ts';
 import { type AccessProblem, clusterAccess, describeAccess, READ_CONFIG_MAP } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
-import { agentReporter, agentStateMachine, execute, type ReportAgentMessage } from './execute.ts';
-import { type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
+import { agentStateMachine, type ReportAgentMessage } from './execute.ts';
+import { type AssignmentMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import { forbiddenCheckpoints } from './forbidden-checkpoints.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
-import { type AgentEvent, nextTimer } from './next.ts';
+import { nextTimer } from './next.ts';
 import { type AssignedObject, requireStartable } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { prepareVerified } from './require-signature.ts';
-import { type AgentState, neededHashes } from './state.ts';
+import { type AgentEvent, type AgentState, neededHashes } from './state.ts';
 
-export interface AgentOptions {
-  readonly nodeName: string;
-  readonly cluster: Cluster;
-  readonly host: Host;
-  /** Client for the kubelet's API. */
-  readonly web: HttpsClient;
-  /**
-   * Kubeconfig of the kubelet on its host: the agent authenticates to the kubelet with the kubelet's own
-   * credential.
-   */
-  readonly kubeconfig: string;
-  readonly clock: Clock;
-  readonly reporter: Reporter;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  readonly catalogue: Catalogue;
-  /** Directory of state and checkpoints. */
-  readonly directory: string;
-  /** The configuration of the kubelet while nothing is assigned. */
-  readonly localConfig: string;
-  /** ConfigMaps of other namespaces are not read. */
-  readonly namespace: string;
-  readonly allow: LiveChange;
-  /** The file of signers whose ConfigMaps are accepted; null: signatures are not required. */
-  readonly signersFile: string | null;
-  readonly timing: Timing;
-  /** Number of unneeded checkpoints to keep. */
-  readonly spareCheckpoints: number;
-  /** Period over which nodes apply an in-place edit of the ConfigMap. */
-  readonly spreadMs: number;
-  readonly signal: AbortSignal;
-  /** Called after every step: for metrics and tests. */
-  readonly onState?: (state: AgentState) => void;
-  /** Called with false while the API server is unreachable or the Node does not exist. */
-  readonly onNode?: (isKnown: boolean) => void;
-  /**
-   * Calls `onChange` when a file of the host changes, until the agent ends. Without it, changes are detected
-   * at the next resync.
-   */
-  readonly watchFile?: ((path: string, onChange: () => void) => void) | undefined;
-  /** Called with the requests that the API server refuses, at the start and at each change. */
-  readonly onAccess?: ((problems: readonly AccessProblem[]) => void) | undefined;
-}
-
-type Message =
-  | ConfigMapMessage
-  | { readonly kind: 'node'; readonly node: KubeObject | null }
-  | { readonly kind: 'local-config' }
-  | { readonly kind: 'node-issue'; readonly error: unknown };
+/** `issue`: the Node cannot be watched. */
+type Message = Exclude<AssignmentMessage, { readonly kind: 'wake' }> | { readonly kind: 'node-issue'; readonly error: unknown };
 
 /**
  * Runs an agent until its signal is aborted: watches the Node and its assignment, and makes the kubelet run
@@ -83,7 +31,7 @@ type Message =
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { host, signal } = options;
-  const report = agentReporter(options.reporter, options.nodeName);
+  const report: ReportAgentMessage = (level, code, message) => options.reporter.report({ level, code, message, host: options.nodeName });
   const store = checkpointStore(host, options.directory);
   const loaded = await store.load(signal);
   const agent = assembleAgent(options, store, loaded, report);
@@ -109,15 +57,13 @@ type Agent = ReturnType<typeof assembleAgent>;
 
 /** Connects the state machine with the sources of its events and the ports of its effects. */
 function assembleAgent(options: AgentOptions, store: CheckpointStore, loaded: StoredAgent, report: ReportAgentMessage) {
-  const { clock, timing, signal } = options;
-  const eventQueue = createEventQueue<Message>(clock, signal);
-  const onAccess = accessWriter(store, report, options.onAccess);
-  const access = clusterAccess({ cluster: options.cluster, clock, initial: loaded.access, onChange: onAccess });
+  const eventQueue = createEventQueue<Message>(options);
+  const access = clusterAccess(options, loaded.access, accessWriter(store, report, options.onAccess));
   const { cluster } = access;
-  options.onAccess?.(access.problems);
-  reportDamaged(loaded, report);
-  const requiresSignature = options.signersFile !== null;
-  const status = statusReporter({ ...options, cluster, trialMs: timing.trialMs, requiresSignature });
+  options.onAccess?.(loaded.access);
+  const copy = loaded.state === null ? 'no other copy is readable' : 'the other copy is used';
+  for (const path of loaded.damaged) report('warning', 'AGENT_STATE_DAMAGED', `${path} cannot be read; ${copy}`);
+  const status = statusReporter({ ...options, cluster });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
   const workload = workloadWatch({ ...options, onIssue });
   const watch = kubeletWatch({ ...options, cluster, store, configz: configzSource(options), workload, onIssue });
@@ -128,17 +74,16 @@ function assembleAgent(options: AgentOptions, store: CheckpointStore, loaded: St
   };
   const states = canReplaceManagerState(options.allow) ? managerStateSwitches({ ...options, store }) : null;
   const effects = { ...options, store, states, status, watch, report, requireStartable: () => requireStartable(options) };
-  const machine = agentStateMachine({
-    ...{ store, loaded, clock, timing, report, onState },
-    execute: (effect, state, isSaved) => execute(effect, state, { ...effects, isSaved }),
-  });
+  const machine = agentStateMachine(effects, loaded, onState);
   const assignment = followAssignment({
     ...options,
     follow: (source, until) =>
       void watchObject(
         { apiVersion: 'v1', kind: 'ConfigMap', namespace: source.namespace, name: source.name },
         {
-          ...{ cluster, clock, random: options.random, signal: until },
+          ...options,
+          cluster,
+          signal: until,
           onObject: (object) => eventQueue.put({ kind: 'config-map', source, object }),
           onIssue: (error) => eventQueue.put({ kind: 'config-map-issue', source, error }),
           // An immutable ConfigMap is read once, which saves the API server a watch.
@@ -176,7 +121,8 @@ function watchNode({ options, access, eventQueue }: Agent): Promise<void> {
   return watchObject(
     { apiVersion: 'v1', kind: 'Node', name: options.nodeName },
     {
-      ...{ cluster: access.cluster, clock: options.clock, random: options.random, signal: options.signal },
+      ...options,
+      cluster: access.cluster,
       onObject: (object) => eventQueue.put({ kind: 'node', node: object }),
       onIssue: (error) => eventQueue.put({ kind: 'node-issue', error }),
     },
@@ -185,15 +131,14 @@ function watchNode({ options, access, eventQueue }: Agent): Promise<void> {
 
 /** The event that follows from a message; null: none. */
 async function handle({ options, report, status, watch, access, assignment }: Agent, message: Message): Promise<AgentEvent | null> {
-  if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
-  if (message.kind === 'local-config') return assignment.localChanged();
+  if (message.kind !== 'node' && message.kind !== 'node-issue') return assignment.handle(message);
   if (message.kind === 'node-issue') report('warning', 'NODE_NOT_FOLLOWED', `the agent cannot watch its Node: ${messageOf(message.error)}`);
   // The last state of the Node is outdated while the Node cannot be watched.
   const node = message.kind === 'node' ? message.node : null;
   options.onNode?.(node !== null);
   status.nodeIs(node);
   watch.nodeIs(node ?? (message.kind === 'node' ? `the Node ${options.nodeName} does not exist` : 'the API server is unreachable'));
-  const event = await assignment.nodeIs(node);
+  const event = await assignment.handle({ kind: 'node', node });
   if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
   return event;
 }
@@ -217,7 +162,7 @@ async function turn(agent: Agent): Promise<void> {
   const times = [nextTimer(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
   const message = await agent.eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
   if (message !== null) await dispatch(await handle(agent, message));
-  await dispatch(await assignment.wake());
+  await dispatch(await assignment.handle({ kind: 'wake' }));
   const due = nextTimer(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
   if (due.kind === 'switch') return machine.dispatch({ kind: 'tick' });
@@ -243,57 +188,38 @@ function accessWriter(
   };
 }
 
-function reportDamaged({ damaged, state }: StoredAgent, report: ReportAgentMessage): void {
-  for (const path of damaged)
-    report(
-      'warning',
-      'AGENT_STATE_DAMAGED',
-      `${path} cannot be read; ${state === null ? 'no other copy is readable' : 'the other copy is used'}`,
-    );
-}
-
 async function kubeletVersion(host: Host): Promise<string | null> {
   const found = await observe(host, kubeletBinary);
   return found !== null && 'version' in found ? found.version : null;
 }
 
-/** Messages in order of arrival, for one reader. */
-interface EventQueue<T> {
-  put(message: T): void;
-  /**
-   * Returns the next message, or null when none arrived within `ms`.
-   * @param ms null: waits without a limit
-   */
-  take(ms: number | null): Promise<T | null>;
-}
-
-/** Creates a queue; `take` rejects with the reason of the signal when it is aborted. */
-function createEventQueue<T>(clock: Clock, signal: AbortSignal): EventQueue<T> {
+/**
+ * Messages in order of arrival, for one reader. `take` returns the next one, or null when none arrived within `ms` (null: no
+ * limit), and rejects with the reason of the signal when it is aborted.
+ */
+function createEventQueue<T>({ clock, signal }: RunTime) {
   const messages: T[] = [];
   let wake: () => void = () => undefined;
   return {
-    put: (message) => {
+    put: (message: T): void => {
       messages.push(message);
       wake();
     },
-    take: async (ms) => {
+    take: async (ms: number | null): Promise<T | null> => {
       signal.throwIfAborted();
       if (messages.length > 0) return messages.shift() as T;
       const stop = new AbortController();
-      const abort = () => stop.abort(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
+      const until = AbortSignal.any([signal, stop.signal]);
       try {
-        const arrival = new Promise<void>((resolve, reject) => {
+        const arrival = new Promise<void>((resolve) => {
           wake = resolve;
-          stop.signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          until.addEventListener('abort', () => resolve(), { once: true });
         });
-        const timeout = ms === null ? [] : [clock.sleep(ms, stop.signal).catch(() => undefined)];
+        const timeout = ms === null ? [] : [clock.sleep(ms, until).catch(() => undefined)];
         await Promise.race([arrival, ...timeout]);
         signal.throwIfAborted();
-        arrival.catch(() => undefined);
       } finally {
         wake = () => undefined;
-        signal.removeEventListener('abort', abort);
         stop.abort();
       }
       return messages.shift() ?? null;

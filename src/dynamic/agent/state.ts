@@ -1,4 +1,4 @@
-import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../kubelet/health/assess.ts';
+import { EMPTY_HEALTH_HISTORY, type HealthHistory, type Observation } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
 import type { Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
@@ -44,27 +44,6 @@ export interface SyncFailure {
   readonly cause: string;
 }
 
-/** The Node was deleted and re-created: the new Node has no annotations and therefore no assignment. */
-export interface LostAssignment {
-  readonly identity: ConfigIdentity;
-  /** Creation time of the new Node, in RFC 3339. */
-  readonly createdAt: string;
-}
-
-/** A switch of the kubelet without a result yet. */
-interface PendingSwitch {
-  /** Distinguishes the result from that of an earlier switch to the same payload. */
-  readonly id: number;
-  /** Null: the local configuration. */
-  readonly to: string | null;
-  /** Reason of the last failure. */
-  readonly issue: string | null;
-  /** Number of failures. */
-  readonly failures: number;
-  /** Time of the next try; null during a try. */
-  readonly againAt: number | null;
-}
-
 interface Always {
   /** The configuration last set; null: the local configuration. */
   readonly active: Payload | null;
@@ -83,7 +62,17 @@ interface Always {
   /** Newest last. Each hash occurs once. */
   readonly rejected: readonly Rejection[];
   readonly sync: SyncFailure | null;
-  readonly switching: PendingSwitch | null;
+  /** A switch of the kubelet without a result yet. */
+  readonly switching: {
+    /** Distinguishes the result from that of an earlier switch to the same payload. */
+    readonly id: number;
+    readonly to: string | null;
+    /** Reason of the last failure. */
+    readonly issue: string | null;
+    readonly failures: number;
+    /** Time of the next try; null during a try. */
+    readonly againAt: number | null;
+  } | null;
   /** Number of requested switches. */
   readonly switches: number;
   /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
@@ -100,10 +89,10 @@ interface Always {
   /** The uid of the Node with the current or last assignment; null: unknown. */
   readonly nodeUid: string | null;
   /**
-   * The assignment that was deleted with an earlier Node of the same name, until the next assignment; null:
-   * none.
+   * The assignment that was deleted with an earlier Node of the same name, until the next assignment, and the creation
+   * time of the new Node, in RFC 3339; null: none.
    */
-  readonly lost: LostAssignment | null;
+  readonly lost: { readonly identity: ConfigIdentity; readonly createdAt: string } | null;
   /** Version of the kubelet that the rejections are about, e.g. `v1.36.2`. */
   readonly kubelet: string | null;
   /** Start time of the phase, in milliseconds since 1970. */
@@ -204,3 +193,96 @@ export function neededHashes(state: AgentState): readonly string[] {
 export function rejectionOf(state: Pick<AgentState, 'rejected'>, hash: string): Rejection | null {
   return state.rejected.find((one) => one.hash === hash) ?? null;
 }
+
+/** Event of an agent's state machine. */
+export type AgentEvent =
+  /** The agent started, possibly during a switch. `intact`: hashes of the usable checkpoints. */
+  | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
+  /**
+   * A payload is assigned, and its checkpoint is stored; or the payload was rejected before any change of the
+   * kubelet.
+   * @param retry a new value of the annotation lifts the rejection of this payload
+   */
+  | {
+      readonly kind: 'assigned';
+      readonly candidate: Candidate;
+      readonly refusal: Fault | null;
+      readonly retry: string | null;
+      /** The assignment permits that pods end. Absent: no. */
+      readonly mayLosePods?: boolean;
+      readonly nodeUid?: string | null;
+    }
+  /**
+   * Nothing is assigned. `node`: the Node without assignment; a Node other than the previous one has lost its
+   * assignment.
+   */
+  | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
+  /** The assigned payload is unavailable. */
+  | { readonly kind: 'unavailable'; readonly issue: SyncFailure }
+  /**
+   * The node before a switch that starts a trial.
+   * @param baseline null: the kubelet was switched before, by an agent that was interrupted
+   */
+  | { readonly kind: 'recorded'; readonly id: number; readonly baseline: TrialBaseline | null }
+  /**
+   * The kubelet was switched; `runs` is the observed configuration of its process (`local`: the local one),
+   * null: unknown yet.
+   */
+  | {
+      readonly kind: 'switched';
+      readonly id: number;
+      readonly restarts: number | null;
+      readonly runs: string | null;
+    }
+  /**
+   * The switch failed; `damaged`: because the checkpoint cannot be used.
+   * @param local the pointer was removed, so that no unproven configuration is started again: whether the
+   *   process was observed with the local configuration
+   */
+  | {
+      readonly kind: 'switch-failed';
+      readonly id: number;
+      readonly why: string;
+      readonly damaged: boolean;
+      readonly local?: { readonly isObserved: boolean } | null;
+    }
+  | { readonly kind: 'observed'; readonly seen: Observation }
+  /** Checkpoints whose payload the node no longer permits, for example after a flag was removed. */
+  | { readonly kind: 'forbidden'; readonly payloads: readonly { readonly hash: string; readonly fault: Fault }[] }
+  /** A timer expired. */
+  | { readonly kind: 'tick' };
+
+/** An event of one kind. */
+export type EventOf<Kind extends AgentEvent['kind']> = Extract<AgentEvent, { readonly kind: Kind }>;
+
+/**
+ * Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is
+ * recorded.
+ */
+export type AgentEffect =
+  /** Record the node before a switch that starts a trial. Answered by `recorded` or `switch-failed`. */
+  | { readonly kind: 'record'; readonly id: number; readonly to: string | null }
+  /**
+   * Switch the kubelet; without a restart if it already runs the configuration. Answered by `switched` or
+   * `switch-failed`.
+   * @param needsSavedState only if the state is on disk: it has the node before the switch
+   */
+  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly needsSavedState: boolean }
+  /** Send an Event and log it. */
+  | {
+      readonly kind: 'announce';
+      readonly type: 'Normal' | 'Warning';
+      readonly reason:
+        | 'KubeletConfigChanged'
+        | 'KubeletConfigGood'
+        | 'KubeletConfigRejected'
+        | 'KubeletConfigFallenBack'
+        | 'KubeletConfigUnavailable'
+        | 'KubeletConfigAssignmentLost';
+      readonly message: string;
+    }
+  /** Remove unneeded checkpoints. */
+  | { readonly kind: 'collect' };
+
+/** An effect of one kind. */
+export type EffectOf<Kind extends AgentEffect['kind']> = Extract<AgentEffect, { readonly kind: Kind }>;

@@ -1,14 +1,6 @@
 import { type ConfigStatus, describeSource } from '../../kubelet/layers/config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import {
-  type AgentState,
-  assignedOf,
-  type Fault,
-  isObserved,
-  isObservedWithTarget,
-  type LostAssignment,
-  type SyncFailure,
-} from './state.ts';
+import { type AgentState, assignedOf, type Fault, isObserved, isObservedWithTarget, type SyncFailure } from './state.ts';
 
 /** The Node condition for the configuration. Kubelets 1.8 to 1.10 had one of the same name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -121,7 +113,7 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
 }
 
 /** Reason why a re-created Node has no assignment. */
-export function lostAssignmentReason({ identity, createdAt }: LostAssignment): string {
+export function lostAssignmentReason({ identity, createdAt }: NonNullable<AgentState['lost']>): string {
   const source = describeSource(identity);
   return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. This command also creates the RBAC rules of the agent again, which were deleted with the old Node`;
 }

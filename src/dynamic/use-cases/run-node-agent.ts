@@ -9,7 +9,7 @@ import type { ClusterConnections } from '../../kubeadm/ports.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { DEFAULT_TIMING } from '../../kubelet/health/assess.ts';
-import type { Address, AgentPolicy } from '../agent/agent-policy.ts';
+import type { AgentPlaces, AgentPolicy } from '../agent/agent-options.ts';
 import type { AccessProblem } from '../agent/cluster-access.ts';
 import { kubeletCluster } from '../agent/cluster-access.ts';
 import { type AgentEndpointState, answerRequest } from '../agent/http-endpoints.ts';
@@ -17,21 +17,11 @@ import { runAgent } from '../agent/run-agent.ts';
 import type { AgentState } from '../agent/state.ts';
 import type { AgentHostPort, LocalServer } from '../ports.ts';
 
-export interface NodeAgentRequest {
+export interface NodeAgentRequest extends AgentPlaces {
   readonly policy: AgentPolicy;
-  /** The kubeconfig of the kubelet. */
-  readonly kubeconfig: string;
   /** Undefined: from the command line of the kubelet. */
   readonly nodeName: string | undefined;
-  /** The kubelet configuration while no ConfigMap is assigned. */
-  readonly localConfig: string;
-  readonly namespace: string;
-  /** The directory of state and checkpoints. */
-  readonly directory: string;
 }
-
-/** Ports of `agent`. */
-type NodeAgentPorts = AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>;
 
 /**
  * Runs the agent of the local host and its HTTP endpoints, until the signal of the run is aborted.
@@ -39,12 +29,11 @@ type NodeAgentPorts = AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick
  * @throws AppError USAGE (exit code 2) for an unknown Node name; AGENT_LISTEN; the errors of the agent
  */
 export async function runNodeAgent(
-  services: NodeAgentPorts,
+  services: AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>,
   request: NodeAgentRequest,
   { reporter, connect }: { readonly reporter: Reporter; readonly connect: () => Promise<Host> },
 ): Promise<void> {
-  const { kubeconfig: file, localConfig, namespace, directory } = request;
-  const { trialMs, spreadMs, spareCheckpoints, allow, signersFile, listen } = request.policy;
+  const { kubeconfig: file, policy } = request;
   const catalogue = await loadCatalogue();
   const host = await connect();
   const cluster = kubeletCluster({
@@ -63,27 +52,20 @@ export async function runNodeAgent(
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
-    server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
-    const { clock, signal } = services;
-    const random = (): number => services.random();
+    server = policy.listen === null ? null : await serve(services, policy.listen, () => ({ state, isNodeKnown, access }));
+    const { clock, signal, web } = services;
     await runAgent({
+      ...request,
+      ...policy,
       nodeName: nodeName.toLowerCase(),
       cluster,
       host,
-      web: services.web,
-      kubeconfig: file,
+      web,
       clock,
       reporter,
-      random,
+      random: () => services.random(),
       catalogue,
-      directory,
-      localConfig,
-      namespace,
-      allow,
-      signersFile,
-      timing: { ...DEFAULT_TIMING, trialMs },
-      spareCheckpoints,
-      spreadMs,
+      timing: { ...DEFAULT_TIMING, trialMs: policy.trialMs },
       signal,
       onState: (next) => {
         state = next;
@@ -105,7 +87,7 @@ export async function runNodeAgent(
 
 async function serve(
   services: Pick<AgentHostPort, 'serveLocal'>,
-  { host, port }: Address,
+  { host, port }: NonNullable<AgentPolicy['listen']>,
   shown: () => AgentEndpointState,
 ): Promise<LocalServer> {
   try {

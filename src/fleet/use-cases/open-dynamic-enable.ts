@@ -1,5 +1,5 @@
 import type { Templates } from '../../codec/render-template.ts';
-import { canReplaceManagerState } from '../../dynamic/agent/agent-policy.ts';
+import { canReplaceManagerState } from '../../dynamic/agent/agent-options.ts';
 import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/signing/signers.ts';
 import type { Backend } from '../../dynamic/status/node-config.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';

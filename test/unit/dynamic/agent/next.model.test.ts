@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AgentEvent, next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
-import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
+import { type AgentEvent, type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/kubelet/health/assess.ts';

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { statusReporter } from '../../../../src/dynamic/agent/report-status.ts';
 import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { DEFAULT_TIMING } from '../../../../src/kubelet/health/assess.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
@@ -20,7 +21,7 @@ it('reports immediately when the API server is reachable again, without waiting 
         signal?.addEventListener('abort', () => reject(signal.reason));
       }),
   };
-  const reporter = statusReporter({ cluster, nodeName: 'n1', clock, random: () => 0.5, trialMs: 600_000, requiresSignature: false });
+  const reporter = statusReporter({ cluster, nodeName: 'n1', clock, random: () => 0.5, timing: DEFAULT_TIMING, signersFile: null });
   const running = reporter.run(stop.signal);
   const turn = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,14 @@
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { type AgentEffect, type AgentEvent, type AgentTransition, next } from '../../../../src/dynamic/agent/next.ts';
-import { type AgentState, type Candidate, desiredPayload, type Fault, newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { type AgentTransition, next } from '../../../../src/dynamic/agent/next.ts';
+import {
+  type AgentEffect,
+  type AgentEvent,
+  type AgentState,
+  type Candidate,
+  desiredPayload,
+  type Fault,
+  newAgentState,
+} from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/kubelet/health/assess.ts';

@@ -3,7 +3,7 @@ import { parseReport } from '../../../../src/dynamic/agent/config-report.ts';
 import { patchesFor } from '../../../../src/dynamic/agent/report-status.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../../../src/kubelet/health/assess.ts';
+import { DEFAULT_TIMING, EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../../../src/kubelet/health/assess.ts';
 import { CONFIG_REPORT_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
@@ -33,10 +33,9 @@ async function reported(states: readonly AgentState[]): Promise<readonly (readon
   const ref = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
   const results: (readonly [string | null, number])[] = [];
   for (const state of states) {
-    const patches = patchesFor((await cluster.get(ref)) as KubeObject, state, {
-      now: new Date(state.watch.lastAt ?? START),
-      trialMs: TRIAL_MS,
-      requiresSignature: false,
+    const patches = patchesFor((await cluster.get(ref)) as KubeObject, state, new Date(state.watch.lastAt ?? START), {
+      timing: { ...DEFAULT_TIMING, trialMs: TRIAL_MS },
+      signersFile: null,
     });
     for (const { subresource, patch } of patches)
       await cluster.patch(ref, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
