@@ -1,7 +1,7 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
-import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
+import { type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import { outcomesText, outcomeText } from '../maintenance/member-outcome.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
@@ -13,14 +13,8 @@ import type { PlanRequest, WithPlan } from './output/show-plan.ts';
 import { showClusterPlan } from './output/show-plan.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
 
-/** What `dynamic assign` and `dynamic reset` share. */
-export interface DynamicAssignRequest extends WithPlan<NodesRequest> {
-  readonly assigned: AssignedRequest;
-  /** Assign to nodes without a reported status as well. */
-  readonly force: boolean;
-  /** Assign a configuration that would end pods. */
-  readonly allowPodLoss: boolean;
-}
+
+export type DynamicAssignRequest = WithPlan<AssignToNodesRequest>;
 
 /**
  * `dynamic assign` for nodes by name, selector or group, batch by batch. Exit code 5 when the only node rejected
@@ -36,7 +30,7 @@ export async function runDynamicReset(services: Services, request: WithPlan<Node
   return assign(services, { ...request, assigned: null, force: true, allowPodLoss: false });
 }
 
-async function assign(services: Services, request: WithPlan<AssignToNodesRequest>): Promise<ExitCode> {
+async function assign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
   const { assigned, plan } = request;
   const { verbosity, format } = plan;
   const asEvents = !request.run.dryRun && format === 'json';

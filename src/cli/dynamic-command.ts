@@ -4,7 +4,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { AdditionalFile, PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
-import type { AssignedRequest, NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
+import type { NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
@@ -262,7 +262,7 @@ function assignRequest(args: readonly string[], options: CommandOptions): Dynami
   };
 }
 
-function assignedRequest(options: CommandOptions): AssignedRequest {
+function assignedRequest(options: CommandOptions): DynamicAssignRequest['assigned'] {
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
   if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
   if (argument !== undefined && file !== undefined)

@@ -1,4 +1,3 @@
-import type { RunTime } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
@@ -9,7 +8,7 @@ import { type ConfigSource, describeSource, sameSource } from '../../kubelet/lay
 import { planBatches } from '../../maintenance/next-step.ts';
 import { parseStatement, STATEMENT_KEY, statementMismatch } from '../signing/statement.ts';
 import { notEnabled, otherNamespace, revertNotSigned, rolloutBlocked, signatureRequired } from '../status/dynamic-problems.ts';
-import type { Backend, NodeConfig } from '../status/node-config.ts';
+import type { NodeConfig } from '../status/node-config.ts';
 import {
   type AssignedBy,
   type AssignmentPatch,
@@ -20,9 +19,9 @@ import {
 } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
-import type { RolloutOptions } from '../workflows/rollout.ts';
+import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts } from '../workflows/rollout.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
-import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
+import { type DynamicRollout, performRollout, type RolloutEnd } from './perform-rollout.ts';
 import {
   type PushedFileRequest,
   type PushFilePorts,
@@ -33,25 +32,14 @@ import {
 } from './push-file.ts';
 import { planMissingRights, type RestoredRights, restoreRights } from './restore-agent-rights.ts';
 
-/** The assigned source: a ConfigMap, or a file that is pushed first. */
-export type Assigned =
-  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
-  | { readonly kind: 'file'; readonly pushed: PushedFileRequest; readonly text: string };
-
-/** The nodes and their new assignment. */
-interface AssignmentRequest {
-  readonly names: readonly string[];
-  /** Undefined: detected from each Node. */
-  readonly backend: Backend | undefined;
-  /** Null: the assignment is removed. */
-  readonly assigned: Assigned | null;
+export interface AssignmentRequest extends AssignmentSettings {
+  /** A ConfigMap, or a file that is pushed first. Null: the assignment is removed. */
+  readonly assigned:
+    | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
+    | { readonly kind: 'file'; readonly pushed: PushedFileRequest }
+    | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
-  /** Assign a configuration that would end pods; the findings are reported as warnings. */
-  readonly allowPodLoss: boolean;
-  /** `--on-failure revert`. */
-  readonly reverts: boolean;
-  readonly reporter: Reporter;
 }
 
 /** A validated assignment, ready to be planned or executed. */
@@ -72,22 +60,25 @@ export interface Assignment {
 
 /**
  * Reads the nodes and checks that they accept the assignment. Warnings are reported.
+ * @param nodes.text content of the assigned file; null: no file is assigned
  * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration, and for nodes
  *   whose pods the payload would end (PODS_AT_RISK)
  */
 export async function checkAssignment(
   ports: PushFilePorts,
   cluster: Cluster,
-  { names, backend, assigned, force, allowPodLoss, reverts, reporter }: AssignmentRequest,
+  { backend, rollout, assigned, force, allowPodLoss }: AssignmentRequest,
+  { names, text, reporter }: { readonly names: readonly string[]; readonly text: string | null; readonly reporter: Reporter },
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, { backend });
   if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: [] };
   if (!force) requireEnabled(nodes);
-  const irreversible = nodes.filter(({ report, source }) => reverts && report?.requiresSignature === true && source.source !== null);
+  const isReverted = rollout.onFailure === 'revert';
+  const irreversible = nodes.filter(({ report, source }) => isReverted && report?.requiresSignature === true && source.source !== null);
   if (irreversible.length > 0) throw new AppError(revertNotSigned(irreversible.map(({ name }) => name)), { exitCode: 3 });
   const push =
     assigned.kind === 'file'
-      ? await planPushedFile(ports, { ...assigned, cluster, nodeNames: nodes.map(({ name }) => name), reporter })
+      ? await planPushedFile(ports, { ...assigned, text: text ?? '', cluster, nodeNames: nodes.map(({ name }) => name), reporter })
       : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
   requireReadable(nodes, desired);
@@ -100,7 +91,7 @@ export async function checkAssignment(
   }
   requireSigned(nodes, { source: desired, data });
   const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
-  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation, reporter });
+  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
   const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
   return { nodes, desired, push, fields, rights };
@@ -147,41 +138,29 @@ export async function executeAssignment(
 ): Promise<RolloutEnd> {
   const { nodes, desired, push, fields, rights } = assignment;
   const { reporter, rollout } = run;
-  const recorded = { reporter, allowsPodLoss: run.allowsPodLoss, reason: run.reason };
   reportImpact(fields, reporter);
   await restoreRights(cluster, rights, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
-  await assignAll(ports, cluster, { nodes: silent, desired, ...recorded });
+  await assignAll(ports, cluster, { nodes: silent, desired }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, names: others.map(({ name }) => name), desired });
-  await assignAll(ports, cluster, { nodes: others, desired, ...recorded });
+  await assignAll(ports, cluster, { nodes: others, desired }, run);
   return { exitCode: 0, problems: [] };
-}
-
-/** The author, time, reason and permission of an assignment. */
-export function assignedBy(
-  { self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>,
-  { allowsPodLoss, reason }: Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
-): AssignedBy {
-  return { by: self.name, at: clock.now(), allowsPodLoss, reason };
 }
 
 /** Assigns to all nodes at once, without waiting for the results. */
 async function assignAll(
   ports: RolloutPorts,
   cluster: Cluster,
-  {
-    nodes,
-    desired,
-    reporter,
-    ...given
-  }: Omit<Assignment, 'push' | 'fields' | 'rights'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
+  { nodes, desired }: Pick<Assignment, 'nodes' | 'desired'>,
+  run: Pick<DynamicRollout, 'reporter' | 'allowPodLoss' | 'reason'>,
 ): Promise<void> {
+  const { reporter } = run;
   for (const node of nodes) {
-    const by = assignedBy(ports, given);
+    const by = assignedBy(ports, run);
     const change = planAssignment(node, desired, by);
     if (change !== null) {
       await applyAssignment(cluster, node, change, desired);
@@ -207,11 +186,8 @@ export function assignmentEventNotCreated(node: string, error: AppError): Report
 async function requirePodsKept(
   cluster: Cluster,
   { nodes, source, data }: CheckedPayload,
-  {
-    allowPodLoss,
-    skipValidation,
-    reporter,
-  }: Pick<AssignmentRequest, 'allowPodLoss' | 'reporter'> & Pick<ValidationRequest, 'skipValidation'>,
+  { allowPodLoss, skipValidation }: { readonly allowPodLoss: boolean; readonly skipValidation: boolean },
+  reporter: Reporter,
 ): Promise<CheckedRisks['fields']> {
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
   const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });

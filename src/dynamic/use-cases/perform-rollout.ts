@@ -1,9 +1,7 @@
 import { onAbort } from '../../base/abort.ts';
-import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
-import type { ThisProcess } from '../../base/this-process.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -15,28 +13,22 @@ import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { appendHash } from '../signing/config-map-hash.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../status/dynamic-problems.ts';
-import type { Backend } from '../status/node-config.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
 import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
 import {
+  type AssignmentSettings,
   minReadyOf,
   type RolloutListener,
-  type RolloutOptions,
   type RolloutOutcome,
+  type RolloutPorts,
   type RolloutResult,
   type RolloutStage,
 } from '../workflows/rollout.ts';
 
-export interface DynamicRollout {
+export interface DynamicRollout extends AssignmentSettings {
   readonly names: readonly string[];
   /** Null: the assignment is removed. */
   readonly desired: ConfigSource | null;
-  readonly backend: Backend | undefined;
-  readonly rollout: RolloutOptions;
-  /** The operator accepts that the assignment ends pods. */
-  readonly allowsPodLoss: boolean;
-  /** `--reason`, recorded on each Node. */
-  readonly reason: string | undefined;
   /** The label selector that selected the nodes. */
   readonly selector: string | undefined;
   readonly reporter: Reporter;
@@ -44,13 +36,6 @@ export interface DynamicRollout {
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
   /** Called with every node after the rollout, before the rollout is recorded as finished. */
   ended(final: readonly FinalOutcome[]): void;
-}
-
-/** Ports of a rollout. */
-export interface RolloutPorts extends RunTime {
-  /** A random number from 0 up to 1. */
-  random(): number;
-  readonly self: Pick<ThisProcess, 'name'>;
 }
 
 /** Result of a rollout. */
@@ -77,38 +62,34 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
   const { names, desired, rollout } = run;
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
-  const ports = portsOf(services, run, '');
+  const listener = run.listenerFor({ total: names.length, prefix: '' });
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
-    const result = await rollOut(
-      cluster,
-      names.map((name) => ({ name, desired })),
-      {
-        ...ports,
-        allowsPodLoss: run.allowsPodLoss,
-        listener: {
-          ...ports.listener,
-          onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
-          progress: (nodes) => {
-            now = nodes;
-            ports.listener.progress?.(nodes);
-          },
-        },
-        rules: rollout.rulesFor(names.length),
-        until: rollout.wait === 'good' ? 'good' : 'trial',
-        minReadyMs: minReadyOf(rollout, names.length),
-        whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
-        begins: async (name, source) => {
-          await record?.began(name, source);
-          before.set(name, source);
+    const targets = names.map((name) => ({ name, desired }));
+    const result = await rollOut(services, cluster, targets, {
+      ...run,
+      listener: {
+        ...listener,
+        onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
+        progress: (nodes) => {
+          now = nodes;
+          listener.progress?.(nodes);
         },
       },
-    );
+      rules: rollout.rulesFor(names.length),
+      until: rollout.wait === 'good' ? 'good' : 'trial',
+      minReadyMs: minReadyOf(rollout, names.length),
+      whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
+      begins: async (name, source) => {
+        await record?.began(name, source);
+        before.set(name, source);
+      },
+    });
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
-    const targets = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
-    const reverted = targets.length === 0 ? null : await revert(services, cluster, run, targets);
+    const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
+    const reverted = restored.length === 0 ? null : await revert(services, cluster, run, restored);
     const final = finalOutcomes(result, reverted);
     run.ended(final);
     const exitCode = exitCodeOf(result, reverted, final);
@@ -146,26 +127,14 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
   const { reporter, rollout } = run;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
-  return rollOut(cluster, targets, {
-    ...portsOf(services, run, 'rollback, '),
+  return rollOut(services, cluster, targets, {
+    ...run,
+    allowPodLoss: false,
+    listener: run.listenerFor({ total: run.names.length, prefix: 'rollback, ' }),
     rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });
-}
-
-function portsOf(services: RolloutPorts, { names, backend, rollout, selector, reason, listenerFor }: DynamicRollout, prefix: string) {
-  return {
-    clock: services.clock,
-    random: () => services.random(),
-    signal: services.signal,
-    by: services.self.name,
-    reason,
-    backend,
-    labelSelector: selector,
-    timeoutMs: rollout.timeoutMs,
-    listener: listenerFor({ total: names.length, prefix }),
-  };
 }
 
 /** The final result of a node. */

@@ -8,7 +8,6 @@ import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../.
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
-  type ConfigIdentity,
   type ConfigSource,
   describeSource,
   formatConfigSource,
@@ -20,34 +19,25 @@ import { assignmentReplaced, configSourceDropped, noSuchPayload } from '../statu
 import { type NodeConfig, readNodeConfig } from '../status/node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
-/** An existing payload in the cluster. */
-interface FoundPayload {
-  readonly identity: ConfigIdentity;
-  readonly text: string;
-  /** All keys. */
-  readonly data: Readonly<Record<string, string>>;
-  readonly isImmutable: boolean;
-}
-
 /**
  * Reads the payload of a source: a kubelet with a missing payload would roll back or wait indefinitely.
+ * @returns `data` has all keys of the ConfigMap
  * @throws AppError DYNAMIC_NO_PAYLOAD (exit code 2)
  */
-export async function findPayload(cluster: Cluster, source: ConfigSource): Promise<FoundPayload> {
+export async function findPayload(cluster: Cluster, source: ConfigSource) {
   const { namespace, name, kubeletConfigKey } = source;
   const object = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
   if (object === null) throw noSuchPayload(source, null);
   const data = configMapData(object);
   const text = data[kubeletConfigKey];
   if (text === undefined) throw noSuchPayload(source, Object.keys(data));
-  const { uid = '', resourceVersion = '' } = object.metadata;
-  return { identity: { ...source, uid, resourceVersion }, text, data, isImmutable: object.immutable === true };
+  return { text, data, isImmutable: object.immutable === true };
 }
 
 /** Author, time, reason and permission of an assignment, recorded on the Node. */
 export interface AssignedBy extends NewAssigner {
   /** The operator accepts that the assignment ends pods. */
-  readonly allowsPodLoss: boolean;
+  readonly allowPodLoss: boolean;
 }
 
 /**
@@ -79,9 +69,9 @@ export function planAssignment(node: NodeConfig, desired: ConfigSource | null, a
 function permissionPatch(
   { backend, allowsPodLossOf }: NodeConfig,
   desired: ConfigSource | null,
-  { allowsPodLoss }: AssignedBy,
+  { allowPodLoss }: AssignedBy,
 ): JsonObject | null {
-  const wanted = backend === 'agent' && allowsPodLoss && desired !== null ? describeSource(desired) : null;
+  const wanted = backend === 'agent' && allowPodLoss && desired !== null ? describeSource(desired) : null;
   return wanted === allowsPodLossOf ? null : { [ALLOW_POD_LOSS_ANNOTATION]: wanted };
 }
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts';
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
@@ -6,11 +5,18 @@ import { type ConfigSource, sameSource } from '../../kubelet/layers/config-sourc
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
-import type { Backend } from '../status/node-config.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
-import type { RolloutListener, RolloutOutcome, RolloutResult, RolloutStage } from './rollout.ts';
+import {
+  type AssignmentSettings,
+  assignedBy,
+  type RolloutListener,
+  type RolloutOutcome,
+  type RolloutPorts,
+  type RolloutResult,
+  type RolloutStage,
+} from './rollout.ts';
 
 /** A node and its new assignment; null: none. */
 export interface RolloutTarget {
@@ -23,24 +29,11 @@ export interface RolloutTarget {
   readonly expected?: ConfigSource | null | undefined;
 }
 
-interface RolloutRunOptions {
-  readonly clock: Clock;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  readonly signal: AbortSignal;
-  /** Author of the assignment, recorded on the Nodes. */
-  readonly by: string;
-  /** Reason of the assignment, recorded with its author. */
-  readonly reason?: string | undefined;
-  /** The operator accepts that the assignment ends pods; default: no. */
-  readonly allowsPodLoss?: boolean | undefined;
-  readonly backend?: Backend | undefined;
+interface RolloutRun extends AssignmentSettings {
   /** Labels common to the nodes, which limit the watch. */
-  readonly labelSelector?: string | undefined;
+  readonly selector: string | undefined;
   readonly rules: RolloutRules;
   readonly until: Goal['until'];
-  /** Maximum time per node. */
-  readonly timeoutMs: number;
   /** Time that a node must remain updated and Ready before it counts as updated. */
   readonly minReadyMs: number;
   /**
@@ -50,7 +43,7 @@ interface RolloutRunOptions {
   readonly whyUnreached?: (name: string) => Promise<string | null>;
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
-  readonly listener?: RolloutListener;
+  readonly listener: RolloutListener;
 }
 
 const POLL_MS = 1_000;
@@ -68,12 +61,18 @@ const NODES_PER_POLL = 250;
  * @throws the errors of reading the nodes; an unreachable API server is retried for at most the time of a
  *   node
  */
-export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutRunOptions): Promise<RolloutResult> {
-  const { clock, random, signal, backend, labelSelector } = options;
+export async function rollOut(
+  ports: RolloutPorts,
+  cluster: Cluster,
+  targets: readonly RolloutTarget[],
+  run: RolloutRun,
+): Promise<RolloutResult> {
+  const { clock, signal } = ports;
   const names = targets.map(({ name }) => name);
-  const feed = await openNodeFeed(names, { cluster, clock, random, signal, backend, labelSelector });
+  const random = (): number => ports.random();
+  const feed = await openNodeFeed(names, { cluster, clock, random, signal, backend: run.backend, labelSelector: run.selector });
   try {
-    return await new Rollout(cluster, feed, targets, options).run();
+    return await new Rollout(ports, cluster, feed, targets, run).run();
   } finally {
     await feed.close();
   }
@@ -107,28 +106,31 @@ interface Member {
 }
 
 class Rollout {
+  readonly #ports: RolloutPorts;
   readonly #cluster: Cluster;
   readonly #feed: NodeFeed;
   readonly #targets: readonly RolloutTarget[];
-  readonly #options: RolloutRunOptions;
+  readonly #run: RolloutRun;
   #members: readonly Member[] = [];
   #batches = 0;
   #blockedSince: number | null = null;
   #unansweredSince: number | null = null;
 
-  constructor(cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], options: RolloutRunOptions) {
+  constructor(ports: RolloutPorts, cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], run: RolloutRun) {
+    this.#ports = ports;
     this.#cluster = cluster;
     this.#feed = feed;
     this.#targets = targets;
-    this.#options = options;
+    this.#run = run;
   }
 
   async run(): Promise<RolloutResult> {
-    const { clock, signal, rules, listener, timeoutMs } = this.#options;
+    const { clock, signal } = this.#ports;
+    const { rules, listener, rollout } = this.#run;
     const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_PER_POLL));
     await this.#look();
     for (;;) {
-      listener?.progress?.(this.#outcomes());
+      listener.progress?.(this.#outcomes());
       const { start, isCanary, blocked, stopped } = nextStep(this.#nodes(), rules);
       if (start.length > 0) {
         this.#blockedSince = null;
@@ -143,8 +145,8 @@ class Rollout {
       if (blocked.length === 0) this.#blockedSince = null;
       else {
         // Before the first change, waiting has no benefit.
-        if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= timeoutMs) return result;
-        if (this.#blockedSince === null) listener?.blocked?.(blocked);
+        if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= rollout.timeoutMs) return result;
+        if (this.#blockedSince === null) listener.blocked?.(blocked);
         this.#blockedSince ??= this.#now();
       }
       await clock.sleep(pollMs, signal);
@@ -153,7 +155,7 @@ class Rollout {
   }
 
   #now(): number {
-    return this.#options.clock.now().getTime();
+    return this.#ports.clock.now().getTime();
   }
 
   #nodes() {
@@ -169,20 +171,20 @@ class Rollout {
   }
 
   #goal({ desired }: RolloutTarget): Goal {
-    return { desired, until: this.#options.until };
+    return { desired, until: this.#run.until };
   }
 
   async #begin(names: readonly string[], isCanary: boolean): Promise<void> {
-    const { listener } = this.#options;
+    const { listener } = this.#run;
     this.#batches++;
     const batch = this.#members.filter(({ target }) => names.includes(target.name));
     const down = this.#nodes().flatMap(({ name, isDown }) => (isDown ? [name] : []));
-    listener?.batch?.({ number: this.#batches, names, isCanary, down });
+    listener.batch?.({ number: this.#batches, names, isCanary, down });
     await Promise.all(batch.map((member) => this.#assign(member)));
   }
 
   async #assign(member: Member): Promise<void> {
-    const { begins, listener } = this.#options;
+    const { begins, listener } = this.#run;
     const { config } = member.validated;
     const { name, desired } = member.target;
     const change = this.#plan(config, desired);
@@ -193,7 +195,7 @@ class Rollout {
         const kept = await applyAssignment(this.#cluster, config, change, desired);
         member.keptVersion = Number(kept.resourceVersion);
         const eventError = await createAssignmentEvent(this.#cluster, name, desired, this.#assignedBy());
-        if (eventError !== null) listener?.onEventNotCreated?.(name, eventError);
+        if (eventError !== null) listener.onEventNotCreated?.(name, eventError);
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -215,21 +217,21 @@ class Rollout {
     const mayBeOld = config.backend === 'native' || sameSource(config.source.source, desired);
     member.wasShown = change !== null && mayBeOld && sameSource(config.status?.assigned ?? null, desired);
     member.beganAt = this.#now();
-    listener?.assigned?.(name, desired, change !== null);
+    listener.assigned?.(name, desired, change !== null);
   }
 
   /** A kubelet that is down would delay the rollout, so only those of Ready nodes are asked. */
   async #isReached(name: string): Promise<boolean> {
-    const { whyUnreached, listener } = this.#options;
+    const { whyUnreached, listener } = this.#run;
     if (whyUnreached === undefined) return false;
     const why = await whyUnreached(name);
-    if (why !== null) listener?.onUnreached?.(name, why);
+    if (why !== null) listener.onUnreached?.(name, why);
     return why === null;
   }
 
   /** Ends a node that was updated long enough, once the API server reaches its kubelet as before. */
   async #finish(member: Member, updatedMs: number): Promise<void> {
-    const { whyUnreached, minReadyMs } = this.#options;
+    const { whyUnreached, minReadyMs } = this.#run;
     const { name } = member.target;
     const why = member.wasReached && whyUnreached !== undefined ? await whyUnreached(name) : null;
     if (why !== null && updatedMs < minReadyMs + REACH_MS) return;
@@ -242,13 +244,12 @@ class Rollout {
   }
 
   #assignedBy(): AssignedBy {
-    const { by, reason, clock, allowsPodLoss = false } = this.#options;
-    return { by, reason, at: clock.now(), allowsPodLoss };
+    return assignedBy(this.#ports, this.#run);
   }
 
   #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced'): void {
     member.stage = stage;
-    this.#options.listener?.ended?.(outcomeOf(member));
+    this.#run.listener.ended?.(outcomeOf(member));
   }
 
   async #look(): Promise<void> {
@@ -270,17 +271,17 @@ class Rollout {
 
   /** Null: the API server is unreachable. */
   async #read(): Promise<readonly AssessedNode[] | null> {
-    const { listener, timeoutMs } = this.#options;
+    const { listener, rollout } = this.#run;
     try {
       const validated = await this.#feed.read();
-      if (this.#unansweredSince !== null) listener?.issue?.(null);
+      if (this.#unansweredSince !== null) listener.issue?.(null);
       this.#unansweredSince = null;
       return validated;
     } catch (error) {
       if (!isTemporaryError(error)) throw error;
-      if (this.#unansweredSince === null) listener?.issue?.(error);
+      if (this.#unansweredSince === null) listener.issue?.(error);
       this.#unansweredSince ??= this.#now();
-      if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;
+      if (this.#now() - this.#unansweredSince >= rollout.timeoutMs) throw error;
       return null;
     }
   }
@@ -319,13 +320,13 @@ class Rollout {
       return config.isReady ? 'in-progress' : 'queued';
     };
     const started: Member = { ...member, stage: stage() };
-    if (started.stage !== 'queued' && started.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.desired, false);
-    if (started.stage === 'failed' || started.stage === 'replaced') this.#options.listener?.ended?.(outcomeOf(started));
+    if (started.stage !== 'queued' && started.stage !== 'replaced') this.#run.listener.assigned?.(target.name, target.desired, false);
+    if (started.stage === 'failed' || started.stage === 'replaced') this.#run.listener.ended?.(outcomeOf(started));
     return started;
   }
 
   async #see(member: Member, found: AssessedNode): Promise<void> {
-    const { minReadyMs, timeoutMs, listener } = this.#options;
+    const { minReadyMs, rollout, listener } = this.#run;
     const validated = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.validated = validated;
     if (member.error !== null || member.stage === 'replaced') return;
@@ -337,14 +338,14 @@ class Rollout {
     const { state } = validated.verdict;
     if (member.stage === 'in-progress' && member.reported !== state) {
       member.reported = state;
-      listener?.state?.(validated);
+      listener.state?.(validated);
     }
     const now = this.#now();
     const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
     if (progress === 'updated') member.updatedSince ??= now;
     else member.updatedSince = null;
     const updatedMs = member.updatedSince === null ? -1 : now - member.updatedSince;
-    const isLate = progress !== 'updated' && now - member.beganAt >= timeoutMs;
+    const isLate = progress !== 'updated' && now - member.beganAt >= rollout.timeoutMs;
     // An updated node may still be rolled back.
     if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'changed')) this.#end(member, 'failed');
     else if (member.stage === 'in-progress' && updatedMs >= minReadyMs) await this.#finish(member, updatedMs);

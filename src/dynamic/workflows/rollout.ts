@@ -1,6 +1,10 @@
+import type { RunTime } from '../../base/clock.ts';
 import type { AppError } from '../../base/errors.ts';
+import type { ThisProcess } from '../../base/this-process.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { MemberState, RolloutRules } from '../../maintenance/next-step.ts';
+import type { Backend } from '../status/node-config.ts';
+import type { AssignedBy } from './assign-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
 /**
@@ -20,6 +24,32 @@ export interface RolloutOptions {
   rulesFor(total: number): RolloutRules;
 }
 
+/** How nodes are assigned a configuration. */
+export interface AssignmentSettings {
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  readonly rollout: RolloutOptions;
+  /** The operator accepts that the assignment ends pods; such findings are reported as warnings. */
+  readonly allowPodLoss: boolean;
+  /** `--reason`, recorded with each assignment. */
+  readonly reason: string | undefined;
+}
+
+/** Ports of a rollout. */
+export interface RolloutPorts extends RunTime {
+  /** A random number from 0 up to 1. */
+  random(): number;
+  readonly self: Pick<ThisProcess, 'name'>;
+}
+
+/** The author, time, reason and permission of an assignment. */
+export function assignedBy(
+  { self, clock }: Pick<RolloutPorts, 'self' | 'clock'>,
+  { allowPodLoss, reason }: Pick<AssignmentSettings, 'allowPodLoss' | 'reason'>,
+): AssignedBy {
+  return { by: self.name, at: clock.now(), allowPodLoss, reason };
+}
+
 const MIN_READY_MS = 30_000;
 
 /**
@@ -31,18 +61,15 @@ export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number):
   return total > 1 && wait === 'trial' ? MIN_READY_MS : 0;
 }
 
-interface RolloutBatch {
-  /** Starting at 1. */
-  readonly number: number;
-  readonly names: readonly string[];
-  readonly isCanary: boolean;
-  /** Nodes of the rollout that are already unavailable. */
-  readonly down: readonly string[];
-}
-
 /** Callbacks for the progress of a rollout. */
 export interface RolloutListener {
-  batch?(batch: RolloutBatch): void;
+  /** `number` starts at 1; `down` are nodes of the rollout that are already unavailable. */
+  batch?(batch: {
+    readonly number: number;
+    readonly names: readonly string[];
+    readonly isCanary: boolean;
+    readonly down: readonly string[];
+  }): void;
   /** `isNew` is false if the node already had the assignment. */
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
   /** The Event of an assignment was not created. */

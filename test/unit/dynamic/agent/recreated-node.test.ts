@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkAssignment, executeAssignment } from '../../../../src/dynamic/use-cases/assign.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
+import type { RolloutOptions } from '../../../../src/dynamic/workflows/rollout.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { Cluster, KubeObject } from '../../../../src/kube/cluster.ts';
 import { clusterRefused } from '../../../../src/kube/cluster-problems.ts';
@@ -126,11 +127,12 @@ describe('dynamic assign to a Node that was created again', () => {
   const assign = async (cluster: Cluster): Promise<readonly string[]> => {
     const reporter = recordingReporter();
     const validation = { kubernetesVersion: undefined, skipValidation: false };
-    const request = { names: [NODE], backend: undefined, force: false, allowPodLoss: true, reverts: false, reporter };
     const assigned = { kind: 'config-map', source, validation } as const;
-    const checked = await checkAssignment({} as never, cluster, { ...request, assigned });
+    const request = { backend: undefined, force: false, allowPodLoss: true, reason: undefined, assigned };
+    const rollout = { wait: 'none', onFailure: 'stop' } as RolloutOptions;
+    const checked = await checkAssignment({} as never, cluster, { ...request, rollout }, { names: [NODE], text: null, reporter });
     const ports = { clock: world.clock, random: () => 0.5, self: { name: 'alice' }, signal: new AbortController().signal };
-    await executeAssignment(ports as never, cluster, checked, { reporter, rollout: { wait: 'none' }, allowsPodLoss: false } as never);
+    await executeAssignment(ports as never, cluster, checked, { reporter, rollout, allowPodLoss: false } as never);
     return reporter.events.map(({ code }) => code);
   };
   const beginWithoutRights = async (): Promise<void> => {
