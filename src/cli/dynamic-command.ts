@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { AdditionalFile, PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
+import type { PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
 import type { NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
@@ -242,7 +242,7 @@ function signingRequest(options: CommandOptions): PushedFileRequest['signing'] {
   return { key, revision: revision === undefined ? null : Number(revision), nodes: nodes.length === 0 ? null : nodes };
 }
 
-function parseAdditionalFile(text: string): AdditionalFile {
+function parseAdditionalFile(text: string): PushedFileRequest['additionalFiles'][number] {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
     throw usageError(`--beside ${text} does not have the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');

@@ -6,33 +6,26 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { ClientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
+import type { StoredAgent } from './checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './cluster-access.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
-/** A checkpoint on disk. */
-interface AgentCheckpoint {
-  readonly hash: string;
-  /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
-  readonly source: string | null;
-  readonly files: readonly string[];
-  /** The keys of the ConfigMap that the checkpoint keeps. */
-  readonly keys: readonly string[];
-  readonly isWhole: boolean;
-  /** Unix seconds; 0: unknown. */
-  readonly writtenAt: number;
-}
-
 /** The files of an agent on its host, and the running processes. */
-export interface AgentReading {
+export interface AgentReading extends Pick<StoredAgent, 'state' | 'damaged' | 'pointer' | 'access'> {
   readonly directory: string;
   /** Unix seconds, by the clock of the host. */
   readonly now: number;
-  readonly state: AgentState | null;
-  /** State files that cannot be read. */
-  readonly damaged: readonly string[];
-  readonly checkpoints: readonly AgentCheckpoint[];
-  /** Payload of the next kubelet start; null: the local configuration. */
-  readonly pointer: string | null;
+  readonly checkpoints: readonly {
+    readonly hash: string;
+    /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
+    readonly source: string | null;
+    readonly files: readonly string[];
+    /** The keys of the ConfigMap that the checkpoint keeps. */
+    readonly keys: readonly string[];
+    readonly isWhole: boolean;
+    /** Unix seconds; 0: unknown. */
+    readonly writtenAt: number;
+  }[];
   readonly hasPointerFile: boolean;
   readonly hasDropIn: boolean;
   readonly agent: UnitState | null;
@@ -41,8 +34,6 @@ export interface AgentReading {
   readonly healthz: HttpFact | null;
   /** Configuration of the running process; `local`: the local configuration; null: no process. */
   readonly runs: string | 'local' | null;
-  /** Requests of the agent that the API server refused last time. */
-  readonly access: readonly AccessProblem[];
   /** The credential of the kubelet, which the agent uses; null: the kubelet uses another kubeconfig. */
   readonly identity: ClientIdentity | null;
 }

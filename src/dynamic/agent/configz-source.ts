@@ -12,10 +12,7 @@ import type { ObservedKubelet } from '../../kubelet/effective/observe-kubelet.ts
 import type { AgentOptions } from './agent-options.ts';
 
 /** Reads `/configz` of a node's kubelet. */
-export interface ConfigzSource {
-  /** @throws ConfigzUnavailableError */
-  query(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
-}
+export type ConfigzSource = ReturnType<typeof configzSource>;
 
 export type CredentialResult = 'accepted' | 'rejected' | 'no-answer' | 'no-certificate';
 
@@ -48,14 +45,10 @@ const TIMEOUT_MS = 5_000;
  * Kubelets from 1.33 check at the API server whether the credential may `get` `nodes/configz`. Earlier
  * kubelets check `nodes/proxy`, which the credential may not, and return 403.
  */
-export function configzSource({
-  host,
-  web,
-  kubeconfig,
-  signal,
-}: Pick<AgentOptions, 'host' | 'web' | 'kubeconfig' | 'signal'>): ConfigzSource {
+export function configzSource({ host, web, kubeconfig, signal }: Pick<AgentOptions, 'host' | 'web' | 'kubeconfig' | 'signal'>) {
   return {
-    query: async ({ running, flags }) => {
+    /** @throws ConfigzUnavailableError */
+    query: async ({ running, flags }: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject> => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
       if (server === null)
         throw new ConfigzUnavailableError('the kubelet serves no API, because its configuration sets enableServer: false', 'rejected');

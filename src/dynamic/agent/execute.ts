@@ -1,7 +1,7 @@
 import { messageOf } from '../../base/errors.ts';
 import type { AgentOptions } from './agent-options.ts';
 import type { StoredAgent } from './checkpoint-store.ts';
-import { CheckpointDamagedError, runningPayload, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
+import { CheckpointDamagedError, runningPayload, type SwitchPorts, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import { next } from './next.ts';
 import { KubeletNotStartableError } from './prepare-assigned.ts';
@@ -22,10 +22,8 @@ interface EffectPorts extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing'
   readonly requireStartable: () => Promise<void>;
 }
 
-type ExecuteOptions = EffectPorts & {
-  /** The state is on disk. */
-  readonly isSaved: boolean;
-};
+/** `isSaved`: the state is on disk. */
+type ExecuteOptions = EffectPorts & { readonly isSaved: boolean };
 
 /**
  * Runs the state machine: `dispatch` applies an event and executes the resulting effects. A decision is written to disk
@@ -159,7 +157,7 @@ async function switchFailed(
 }
 
 /** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */
-async function switchWithSpace(to: string | null, state: AgentState, options: ExecuteOptions): Promise<SwitchResult> {
+async function switchWithSpace(to: string | null, state: AgentState, options: ExecuteOptions): ReturnType<typeof switchKubelet> {
   const { store, signal } = options;
   try {
     return await switchKubelet(options, to);

@@ -6,18 +6,18 @@ import { type AccessProblem, describeAccess } from './cluster-access.ts';
 import { type AgentState, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
 
-/** State that the HTTP endpoints of the agent show. */
-export interface AgentEndpointState {
-  readonly state: AgentState | null;
-  readonly isNodeKnown: boolean;
-  readonly access: readonly AccessProblem[];
-}
-
 /**
  * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
  * requests that the API server rejects.
  */
-export function answerRequest(path: string, { state, isNodeKnown, access }: AgentEndpointState): LocalResponse | null {
+export function answerRequest(
+  path: string,
+  {
+    state,
+    isNodeKnown,
+    access,
+  }: { readonly state: AgentState | null; readonly isNodeKnown: boolean; readonly access: readonly AccessProblem[] },
+): LocalResponse | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
   if (path === '/readyz' && access.length > 0)

@@ -33,18 +33,6 @@ function runsOf(commandLine: KubeletCommandLine | null): string | null {
   return commandLine === null ? null : (payloadOn(commandLine) ?? 'local');
 }
 
-/** Result of a kubelet switch. */
-export interface SwitchResult {
-  /** Restart counter right after the switch. */
-  readonly restarts: number | null;
-  readonly wasRestarted: boolean;
-  /**
-   * Configuration of the process right after the switch: the hash of a payload, or `local`; null: unknown
-   * yet.
-   */
-  readonly runs: string | null;
-}
-
 /** Ports of a switch. */
 export interface SwitchPorts {
   readonly host: Host;
@@ -61,9 +49,11 @@ export class CheckpointDamagedError extends AppError {}
  * kubelet; each only if needed. An interrupted call can be repeated, because the command line of the kubelet
  * shows its configuration. State files of managers that contradict the configuration are replaced while the
  * kubelet is stopped.
+ * @returns the restart counter right after the switch, and the configuration of the process: the hash of a payload, or
+ *   `local`; null: unknown yet
  * @throws CheckpointDamagedError, or the errors of `host.perform`
  */
-export async function switchKubelet({ host, store, states }: SwitchPorts, to: string | null): Promise<SwitchResult> {
+export async function switchKubelet({ host, store, states }: SwitchPorts, to: string | null) {
   if (to !== null && (await store.readCheckpoint(to)) === null) {
     const message = `the checkpoint file ${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });

@@ -23,21 +23,7 @@ interface StateSwitch {
 }
 
 /** The state files of the managers of a kubelet during switches. */
-export interface ManagerStateSwitches {
-  /**
-   * Plans the removal of the state files with which the kubelet would exit, or, for a rollback, their restoration.
-   * @param from the configuration set before; null: the local one
-   * @param to the configuration to set
-   */
-  plan(from: string | null, to: string | null): Promise<StateSwitch>;
-  /** Whether an interrupted switch has left the kubelet stopped. */
-  isStopped(): Promise<boolean>;
-  /**
-   * Removes the copies: after a successful trial they are outdated.
-   * @param of only the copies of this configuration, which has been restored. Default: all
-   */
-  forget(of?: string | null): Promise<void>;
-}
+export type ManagerStateSwitches = ReturnType<typeof managerStateSwitches>;
 
 type ManagerStateOptions = Pick<AgentOptions, 'host' | 'catalogue' | 'directory' | 'localConfig'> & {
   readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
@@ -58,13 +44,18 @@ interface SavedStates {
  * Handles the state files of the managers in the switches of an agent. The copies are written before the first file is
  * removed, and removed when they are restored or a trial has ended well, so that a repeated switch has the same result.
  */
-export function managerStateSwitches(options: ManagerStateOptions): ManagerStateSwitches {
+export function managerStateSwitches(options: ManagerStateOptions) {
   const { host } = options;
   const path = managerStatesFile(options.directory);
   const removal: Operation = { kind: 'remove-file', path };
   const readSaved = async (): Promise<SavedStates | null> => parseSaved((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
   return {
-    plan: async (from, to) => {
+    /**
+     * Plans the removal of the state files with which the kubelet would exit, or, for a rollback, their restoration.
+     * @param from the configuration set before; null: the local one
+     * @param to the configuration to set
+     */
+    plan: async (from: string | null, to: string | null): Promise<StateSwitch> => {
       const saved = await readSaved();
       if (saved !== null && saved.of === to) return { save: [], replace: restored(saved), finish: [removal] };
       // A repeated switch has saved the files before.
@@ -80,12 +71,17 @@ export function managerStateSwitches(options: ManagerStateOptions): ManagerState
         finish: [],
       };
     },
-    isStopped: async () => {
+    /** Whether an interrupted switch has left the kubelet stopped. */
+    isStopped: async (): Promise<boolean> => {
       if ((await readSaved()) === null) return false;
       const unit = await observe(host, unitState('kubelet'));
       return unit?.activeState === 'inactive' || unit?.activeState === 'failed';
     },
-    forget: async (of) => {
+    /**
+     * Removes the copies: after a successful trial they are outdated.
+     * @param of only the copies of this configuration, which has been restored. Default: all
+     */
+    forget: async (of?: string | null): Promise<void> => {
       const saved = await readSaved();
       if (saved !== null && (of === undefined || saved.of === of)) await host.perform([removal]);
     },

@@ -38,13 +38,6 @@ import type { Candidate, Fault } from './state.ts';
 /** Label of a Node: the group whose layer it receives. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
 
-/** One version of a ConfigMap, as read from the API server. */
-interface PayloadSource {
-  readonly identity: ConfigIdentity;
-  /** `data` of the ConfigMap; `binaryData` is ignored. */
-  readonly data: Readonly<Record<string, string>>;
-}
-
 export interface PreparedPayload {
   readonly candidate: Candidate;
   /** Null if the payload is rejected. */
@@ -71,8 +64,13 @@ export interface PreparedPayload {
  * `KEY.node.NAME`. The payload is validated by the rules of the node's kubelet, and each changed field is
  * checked against the policy. The hash covers the result: a version without effect on this node is the same
  * payload.
+ * @param source one version of a ConfigMap; its `binaryData` is ignored
  */
-export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
+export function preparePayload(
+  { identity, data }: { readonly identity: ConfigIdentity; readonly data: Readonly<Record<string, string>> },
+  node: PayloadNode,
+  policy: ChangePolicy,
+): PreparedPayload {
   const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
   const refuse = (code: Fault['code'], cause: string, more: Partial<PreparedPayload> = {}): PreparedPayload => ({
     candidate: { identity, hash: null, changes: [] },
@@ -203,12 +201,10 @@ function isError({ severity }: Problem): boolean {
 }
 
 /** The text of the payload file, and its parsed form. */
-interface Rendered {
-  readonly text: string;
-  readonly document: SourceDocument;
-}
-
-function render(config: JsonObject, node: PayloadNode): Rendered | { readonly issue: string } {
+function render(
+  config: JsonObject,
+  node: PayloadNode,
+): { readonly text: string; readonly document: SourceDocument } | { readonly issue: string } {
   try {
     const value = encodeKubeletConfiguration(config, node);
     const type = node.catalogue.configurationType(node.minor);

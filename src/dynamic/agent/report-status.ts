@@ -17,17 +17,7 @@ import { agentConditionOf, CONFIG_CONDITION, configStatusOf, trialEndOf } from '
 
 type Announcement = EffectOf<'announce'>;
 
-export interface StatusReporter {
-  /** Sets the state to report. */
-  stateIs(state: AgentState): void;
-  /** The Node at the API server; null: it does not exist, or is not known. */
-  nodeIs(node: KubeObject | null): void;
-  announce(announcement: Announcement): void;
-  /** Sends reports and retries failed ones until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Whether all reports were delivered. */
-  readonly isDelivered: boolean;
-}
+export type StatusReporter = ReturnType<typeof statusReporter>;
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
@@ -43,9 +33,7 @@ const MOST_WAITING = 50;
  * `status.config`, and Events. Unchanged parts are not sent again. Failed requests are retried with
  * increasing, jittered delays.
  */
-export function statusReporter(
-  options: Pick<AgentOptions, 'cluster' | 'nodeName' | 'clock' | 'random' | 'timing' | 'signersFile'>,
-): StatusReporter {
+export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName' | 'clock' | 'random' | 'timing' | 'signersFile'>) {
   const { cluster, nodeName, clock, random } = options;
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
@@ -60,7 +48,8 @@ export function statusReporter(
     dirty = true;
     wake();
   };
-  const patches = (): readonly NodePatch[] => (node === null || state === null ? [] : patchesFor(node, state, clock.now(), options));
+  const patches = (): ReturnType<typeof patchesFor> =>
+    node === null || state === null ? [] : patchesFor(node, state, clock.now(), options);
 
   const deliver = async (): Promise<void> => {
     for (const { subresource, patch } of patches())
@@ -77,23 +66,27 @@ export function statusReporter(
   };
 
   return {
-    get isDelivered() {
+    /** Whether all reports were delivered. */
+    get isDelivered(): boolean {
       return waiting.length === 0 && patches().length === 0;
     },
-    stateIs: (next) => {
+    /** Sets the state to report. */
+    stateIs: (next: AgentState): void => {
       state = next;
       touch();
     },
-    nodeIs: (next) => {
+    /** The Node at the API server; null: it does not exist, or is not known. */
+    nodeIs: (next: KubeObject | null): void => {
       node = next;
       if (next !== null) received.abort();
       touch();
     },
-    announce: (announcement) => {
+    announce: (announcement: Announcement): void => {
       waiting = [...waiting, { announcement, at: clock.now(), serial: serial++ }].slice(-MOST_WAITING);
       touch();
     },
-    run: async (signal) => {
+    /** Sends reports and retries failed ones until the signal is aborted. */
+    run: async (signal: AbortSignal): Promise<void> => {
       for (let failures = 0; !signal.aborted; ) {
         dirty = false;
         let isFailed = false;
@@ -126,23 +119,18 @@ async function nextTouch(signal: AbortSignal, onWake: (resolve: () => void) => v
   signal.removeEventListener('abort', done);
 }
 
-interface NodePatch {
-  /** Undefined: the Node itself, not a subresource. */
-  readonly subresource?: string;
-  readonly patch: JsonObject;
-}
-
 /**
  * The requests that update the Node; empty if it is up to date. The condition is written first, then the
  * annotations, which repeat the condition that belongs to them, so that a reader can detect the state between
  * the two requests.
+ * @returns without `subresource`: for the Node itself
  */
 export function patchesFor(
   node: KubeObject,
   state: AgentState,
   now: Date,
   { timing, signersFile }: Pick<AgentOptions, 'timing' | 'signersFile'>,
-): readonly NodePatch[] {
+): readonly { readonly subresource?: string; readonly patch: JsonObject }[] {
   const status = configStatusOf(state);
   const text = JSON.stringify(formatConfigStatus(status));
   const condition = agentConditionOf(state);

@@ -9,25 +9,23 @@ import { validateKubeletFile } from '../../kubelet/validate/kubelet-file.ts';
 import { isStartupRule, type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument } from './overlay.ts';
 
-interface PayloadValidationOptions {
-  /** Minors of the kubelets that will read the payload; a finding for several minors is reported once. */
-  readonly minors: readonly Minor[];
-  readonly catalogue: Catalogue;
-  /** The kubelet itself reads the payload, and no agent rolls back a crash loop. */
-  readonly native: boolean;
-  /** Report unknown and duplicate fields as warnings, as the kubelet does. */
-  readonly lenient?: boolean;
-}
-
 /**
  * Validates a payload for the kubelets of some minors: the checks of `config validate`, and those that apply
  * only to a ConfigMap.
+ * @param options.minors minors of the kubelets that will read the payload; a finding for several minors is reported once
+ * @param options.native the kubelet itself reads the payload, and no agent rolls back a crash loop
+ * @param options.lenient report unknown and duplicate fields as warnings, as the kubelet does
  * @returns errors and warnings, in order of position for each minor
  */
 export async function validatePayload(
   text: string,
   file: string,
-  { minors, catalogue, native, lenient = false }: PayloadValidationOptions,
+  {
+    minors,
+    native,
+    catalogue,
+    lenient = false,
+  }: Pick<ValidationOptions, 'catalogue' | 'lenient'> & { readonly minors: readonly Minor[]; readonly native: boolean },
 ): Promise<readonly Problem[]> {
   if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: the file is empty` }];
   const overlay = overlayIn(text, file);

@@ -107,7 +107,7 @@ interface SignedText {
   readonly text: string;
   /** Armored SSH signature. */
   readonly signature: string;
-  readonly signers: Pick<ConfigSigners, 'allowedSigners' | 'revokedKeys'>;
+  readonly signers: Omit<ConfigSigners, 'limits'>;
 }
 
 /**

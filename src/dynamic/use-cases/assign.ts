@@ -78,7 +78,7 @@ export async function checkAssignment(
   if (irreversible.length > 0) throw new AppError(revertNotSigned(irreversible.map(({ name }) => name)), { exitCode: 3 });
   const push =
     assigned.kind === 'file'
-      ? await planPushedFile(ports, { ...assigned, text: text ?? '', cluster, nodeNames: nodes.map(({ name }) => name), reporter })
+      ? await planPushedFile(ports, cluster, assigned.pushed, { text: text ?? '', nodeNames: nodes.map(({ name }) => name), reporter })
       : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
   requireReadable(nodes, desired);
@@ -86,7 +86,7 @@ export async function checkAssignment(
   if (assigned.kind === 'config-map') {
     const payload = await findPayload(cluster, desired);
     data = payload.data;
-    await requireGoodPayload(payload.text, describeSource(desired), { nodes, validation: assigned.validation, reporter });
+    await requireGoodPayload(payload.text, describeSource(desired), nodes, assigned.validation, reporter);
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
   }
   requireSigned(nodes, { source: desired, data });

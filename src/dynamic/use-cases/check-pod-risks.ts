@@ -51,10 +51,7 @@ const AT_ONCE = 16;
 export async function checkPodRisks(cluster: Cluster, { nodes, source, data }: CheckedPayload): Promise<CheckedRisks> {
   const catalogue = await loadCatalogue();
   let read: Promise<PodInput['dnsServices']> | null = null;
-  const services = (): Promise<PodInput['dnsServices']> => {
-    read ??= readDnsServices(cluster);
-    return read;
-  };
+  const services = (): Promise<PodInput['dnsServices']> => (read ??= readDnsServices(cluster));
   const payload = { source, data, catalogue, services };
   const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, ...(await effectsOn(cluster, node, payload)) }));
   const problems = (severity: PodRisk['severity']): readonly Problem[] =>
@@ -75,19 +72,17 @@ interface Payload extends Omit<CheckedPayload, 'nodes'> {
 
 const FATAL = { impact: 'unsafe', why: 'the kubelet would exit' } as const;
 
-interface NodeEffects {
-  readonly refusal: Refusal | null;
-  readonly risks: readonly PodRisk[];
-  readonly fields: readonly FieldChange[] | null;
-}
-
 interface Refusal {
   readonly problem: Problem;
   /** False: the fields of the local configuration, which cannot be read through the API server, may permit the payload. */
   readonly isCertain: boolean;
 }
 
-async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, catalogue, services }: Payload): Promise<NodeEffects> {
+async function effectsOn(
+  cluster: Cluster,
+  node: NodeConfig,
+  { source, data, catalogue, services }: Payload,
+): Promise<{ readonly refusal: Refusal | null; readonly risks: readonly PodRisk[]; readonly fields: readonly FieldChange[] | null }> {
   const { name, group, backend } = node;
   if (node.minor === null) return { refusal: null, risks: [], fields: null };
   const minor = Math.min(node.minor, NEWEST_MINOR);
@@ -144,16 +139,6 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
 
 const EMPTY_OVERLAY = JSON.stringify({ apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND });
 
-interface RefusalFacts {
-  readonly running: JsonObject | null;
-  /** The running configuration as a payload. */
-  readonly ofRunning: () => PreparedPayload;
-  /** The payload on the running configuration without fields. */
-  readonly ofLocal: (fields: ReadonlySet<string>) => PreparedPayload;
-  /** The fields that the active ConfigMap sets; null: all, or not known. */
-  readonly fieldsOf: (active: ConfigIdentity) => Promise<ReadonlySet<string> | null>;
-}
-
 /**
  * The refusal of a payload, by the rules with which the agent or the kubelet validates it. An overlay is validated on
  * the running configuration; without it, or if that configuration fails by the same rule, nothing is concluded.
@@ -161,19 +146,27 @@ interface RefusalFacts {
 async function refusalOn(
   node: NodeConfig,
   { refusal, sets }: PreparedPayload,
-  { running, ofRunning, ofLocal, fieldsOf }: RefusalFacts,
+  facts: {
+    readonly running: JsonObject | null;
+    /** The running configuration as a payload. */
+    readonly ofRunning: () => PreparedPayload;
+    /** The payload on the running configuration without fields. */
+    readonly ofLocal: (fields: ReadonlySet<string>) => PreparedPayload;
+    /** The fields that the active ConfigMap sets; null: all, or not known. */
+    readonly fieldsOf: (active: ConfigIdentity) => Promise<ReadonlySet<string> | null>;
+  },
 ): Promise<Refusal | null> {
   if (refusal === null) return null;
   const isComplete = sets === null;
   const { code, cause } = refusal;
-  if (code === 'VALIDATION_FAILED' && !isComplete && (running === null || ofRunning().refusal?.cause === cause)) return null;
+  if (code === 'VALIDATION_FAILED' && !isComplete && (facts.running === null || facts.ofRunning().refusal?.cause === cause)) return null;
   const active = node.status?.active ?? null;
   if (code === 'LOAD_FAILED' || isComplete || active === null)
     return { problem: payloadRefused(node.name, refusal, true), isCertain: true };
   // An assigned overlay replaces another one, whose fields return to the unknown values of the local configuration.
-  const replaced = await fieldsOf(active);
+  const replaced = await facts.fieldsOf(active);
   const isCertain =
-    replaced !== null && ![...replaced].some((field) => cause.includes(field)) && ofLocal(replaced).refusal?.cause === cause;
+    replaced !== null && ![...replaced].some((field) => cause.includes(field)) && facts.ofLocal(replaced).refusal?.cause === cause;
   return { problem: payloadRefused(node.name, refusal, isCertain), isCertain };
 }
 

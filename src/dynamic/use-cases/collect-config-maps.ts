@@ -2,8 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import { isJsonObject, type Json } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
-import type { ClusterChange, ObjectChange } from '../../host/plan/change.ts';
-import type { ClusterName } from '../../host/plan/document.ts';
+import type { ObjectChange } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -26,27 +25,20 @@ export interface CollectRequest {
   readonly run: RunSettings;
 }
 
-interface CollectedConfigMaps {
-  /** The planned changes of the cluster. */
-  readonly changes: readonly ClusterChange[];
-  readonly cluster: ClusterName;
-  /** Names of the deleted ConfigMaps; empty for a dry run. */
-  readonly deleted: readonly string[];
-}
-
 /**
  * Deletes the ConfigMaps that no node uses; a dry run only plans it.
+ * @returns the planned changes, and the names of the deleted ConfigMaps
  * @throws the errors of opening, reading and changing the cluster
  */
 export async function collectConfigMaps(
   services: OpenClusterPorts & Pick<RunTime, 'clock'>,
   { olderThan, namespace, cluster: named, run }: CollectRequest,
   reporter: Reporter,
-): Promise<CollectedConfigMaps> {
+) {
   const opened = lazyCluster(services, named, { writes: reporter });
   try {
     const cluster = await opened.open();
-    const changes = await planGarbage(cluster, { namespace, now: services.clock.now(), olderThanMs: olderThan.ms });
+    const changes = await planGarbage(cluster, namespace, services.clock.now().getTime() - olderThan.ms);
     const deleted: string[] = [];
     if (run.dryRun) return { changes, cluster, deleted };
     for (const change of changes) {
@@ -59,23 +51,17 @@ export async function collectConfigMaps(
   }
 }
 
-interface GarbageOptions {
-  readonly namespace: string;
-  readonly now: Date;
-  /** Younger ConfigMaps are kept, because they may be about to be assigned. */
-  readonly olderThanMs: number;
-}
-
 /**
  * Plans the removal of ConfigMaps created by `dynamic push` that no Node names as assigned, active or last
  * known good.
+ * @param before creation time in milliseconds; later ConfigMaps are kept, because they may be about to be assigned
  * @returns in order of their names
  */
-export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ObjectChange[]> {
+export async function planGarbage(cluster: Cluster, namespace: string, before: number): Promise<readonly ObjectChange[]> {
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace }, { labelSelector: `${PUSHED_LABEL}=true` });
   const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
   const used = new Set(nodes.items.flatMap(namedBy));
-  const isOld = ({ metadata }: KubeObject): boolean => now.getTime() - Date.parse(metadata.creationTimestamp ?? '') >= olderThanMs;
+  const isOld = ({ metadata }: KubeObject): boolean => Date.parse(metadata.creationTimestamp ?? '') <= before;
   return items
     .filter((object) => !used.has(`${namespace}/${object.metadata.name}`) && isOld(object))
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))

@@ -26,15 +26,12 @@ export interface NodeStatus {
   readonly now: Date;
 }
 
-/** Ports of `dynamic status`. */
-type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentHostPort, 'random'>;
-
 /**
  * Reads the dynamic configuration of Nodes.
  * @throws AppError for an unknown Node; the errors of the cluster
  */
 export async function readNodeStatus(
-  services: NodeStatusPorts,
+  services: OpenClusterPorts & RunTime,
   { names, selector, backend, cluster: named }: NodeStatusRequest,
 ): Promise<NodeStatus> {
   return withCluster(services, named, async (cluster) => {
@@ -48,7 +45,7 @@ export async function readNodeStatus(
  * @throws AppError for an unknown Node; the reason of the interruption
  */
 export async function watchNodeStatus(
-  services: NodeStatusPorts,
+  services: OpenClusterPorts & RunTime & Pick<AgentHostPort, 'random'>,
   { names, selector, backend, cluster: named }: NodeStatusRequest,
   { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: NodeStatus) => void },
 ): Promise<never> {
@@ -56,19 +53,13 @@ export async function watchNodeStatus(
   return withCluster(services, named, async (cluster) => {
     // Rejects an invalid name before any request.
     await readNodes(cluster, names, { labelSelector: selector?.text });
-    await watchNodes(names, {
-      cluster,
-      clock,
-      signal,
-      backend,
-      labelSelector: selector?.text,
-      random: () => services.random(),
-      onNodes: (nodes) => changed({ nodes, now: clock.now() }),
-      onIssue: (error) => {
-        const message = error instanceof Error ? error.message : String(error);
-        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: retrying` });
-      },
-    });
+    const random = (): number => services.random();
+    const onIssue = (error: unknown): void => {
+      const message = error instanceof Error ? error.message : String(error);
+      reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: retrying` });
+    };
+    const options = { cluster, clock, signal, backend, labelSelector: selector?.text, random, onIssue };
+    await watchNodes(names, options, (nodes) => changed({ nodes, now: clock.now() }));
     throw signal.reason;
   });
 }

@@ -1,8 +1,6 @@
 import { AppError, formatPosition, type Problem, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Warning } from '../../host/plan/change.ts';
-import type { ClusterName } from '../../host/plan/document.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -14,45 +12,21 @@ import { readValidatedMinor } from '../../kubelet/minor-option.ts';
 import { validatePayload } from '../agent/validate-payload.ts';
 import { type SigningPorts, type SigningRequest, signConfig } from '../signing/statement.ts';
 import type { NodeConfig } from '../status/node-config.ts';
-import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts';
+import { applyPush, type PushInput, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 
 /** The ConfigMap for a file. */
-export interface PushedFileRequest {
+export interface PushedFileRequest extends PushInput {
   readonly file: string;
-  readonly namespace: string;
-  /** Name without the hash. */
-  readonly name: string;
-  /** Key of the payload. */
-  readonly key: string;
-  /** Files that the payload references by a relative path, by key. */
-  readonly additionalFiles: readonly AdditionalFile[];
-  readonly appendHash: boolean;
-  readonly inPlace: boolean;
+  /** Files that the payload references by a relative path, stored next to it in the ConfigMap. */
+  readonly additionalFiles: readonly { readonly key: string; readonly file: string }[];
   /** Null: without a signature. */
   readonly signing: SigningRequest | null;
   readonly validation: ValidationRequest;
 }
 
-/** A file that is stored next to the payload in the ConfigMap. */
-export interface AdditionalFile {
-  readonly key: string;
-  readonly file: string;
-}
-
 /** Ports for planning the ConfigMap of a file. */
 export type PushFilePorts = Pick<LocalFiles, 'input'> & SigningPorts;
-
-interface PushFile {
-  readonly pushed: PushedFileRequest;
-  /** Content of the file. */
-  readonly text: string;
-  /** Null: a dry run without a cluster. */
-  readonly cluster: Cluster | null;
-  /** Nodes of an assignment, for which the ConfigMap is signed. Absent: all nodes. */
-  readonly nodeNames?: readonly string[] | undefined;
-  readonly reporter: Reporter;
-}
 
 export interface PushRequest {
   readonly pushed: PushedFileRequest;
@@ -60,27 +34,20 @@ export interface PushRequest {
   readonly run: RunSettings;
 }
 
-interface PushedFile {
-  readonly push: PushPlan;
-  /** Null: a dry run without a cluster. */
-  readonly cluster: ClusterName | null;
-  /** Warnings about the cluster. */
-  readonly warnings: readonly Warning[];
-}
-
 /**
  * Stores a file as a ConfigMap; a dry run only plans it.
+ * @returns the plan, the cluster (null: a dry run without one), and warnings about the cluster
  * @throws the errors of `openCluster`, `planPushedFile` and the cluster
  */
 export async function pushFile(
   services: OpenClusterPorts & PushFilePorts,
   { pushed, cluster: named, run: { dryRun } }: PushRequest,
   reporter: Reporter,
-): Promise<PushedFile> {
+) {
   const text = await services.input.readText(pushed.file);
   const { cluster, warnings } = await openCluster(services, named, { dryRun, writes: reporter });
   try {
-    const push = await planPushedFile(services, { pushed, text, cluster, reporter });
+    const push = await planPushedFile(services, cluster, pushed, { text, reporter });
     if (!dryRun) await performPush(cluster as Cluster, push, reporter);
     return { push, cluster, warnings };
   } finally {
@@ -90,32 +57,30 @@ export async function pushFile(
 
 /**
  * Validates a file for the nodes of the cluster, signs it on request, and plans its ConfigMap.
+ * @param cluster null: a dry run without a cluster
+ * @param given.text content of the file
+ * @param given.nodeNames nodes of an assignment, for which the ConfigMap is signed. Absent: all nodes
  * @throws AppError USAGE, errors in the file, DYNAMIC_NOT_SIGNED, DYNAMIC_PAYLOAD_DIFFERS
  */
-export async function planPushedFile(ports: PushFilePorts, { pushed, text, cluster, nodeNames, reporter }: PushFile): Promise<PushPlan> {
-  const input = {
-    namespace: pushed.namespace,
-    name: pushed.name,
-    key: pushed.key,
-    text,
-    additionalFiles: await readAdditionalFiles(ports, pushed.additionalFiles),
-    appendHash: pushed.appendHash,
-    inPlace: pushed.inPlace,
-  };
-  const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
+export async function planPushedFile(
+  ports: PushFilePorts,
+  cluster: Cluster | null,
+  pushed: PushedFileRequest,
+  { text, nodeNames, reporter }: { readonly text: string; readonly nodeNames?: readonly string[]; readonly reporter: Reporter },
+): Promise<PushPlan> {
+  const { namespace, name, key, signing } = pushed;
+  const additional: Record<string, string> = {};
+  for (const one of pushed.additionalFiles) additional[one.key] = await ports.input.readText(one.file);
+  const issue = configSourceFailure({ namespace, name, kubeletConfigKey: key });
   if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
-  if (Object.hasOwn(input.additionalFiles, input.key)) throw usageError(`--beside ${input.key}: the ConfigMap already has this key`);
+  if (Object.hasOwn(additional, key)) throw usageError(`--beside ${key}: the ConfigMap already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
-  await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
-  if (pushed.signing === null) return planPush(cluster, input);
-  const { namespace, name, key, additionalFiles } = input;
-  const validFor = pushed.signing.nodes ?? nodeNames ?? ['*'];
-  const signed = await signConfig(
-    ports,
-    { namespace, name, key, nodes: validFor, data: { ...additionalFiles, [key]: text } },
-    pushed.signing,
-  );
-  return planPush(cluster, { ...input, additionalFiles: { ...additionalFiles, ...signed } });
+  await requireGoodPayload(text, pushed.file, nodes, pushed.validation, reporter);
+  const data = { ...additional, [key]: text };
+  if (signing === null) return planPush(cluster, pushed, data);
+  const validFor = signing.nodes ?? nodeNames ?? ['*'];
+  const signed = await signConfig(ports, { namespace, name, key, nodes: validFor, data }, signing);
+  return planPush(cluster, pushed, { ...additional, ...signed, [key]: text });
 }
 
 /** Applies the plan and reports the result. */
@@ -127,15 +92,6 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
   const message =
     change === undefined ? `unchanged: ${push.plan.noop ?? ''}` : `${change.kind === 'create-object' ? 'created' : 'updated'} ${where}`;
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
-}
-
-async function readAdditionalFiles(
-  { input }: Pick<LocalFiles, 'input'>,
-  given: readonly AdditionalFile[],
-): Promise<Readonly<Record<string, string>>> {
-  const files: Record<string, string> = {};
-  for (const { key, file } of given) files[key] = await input.readText(file);
-  return files;
 }
 
 /** Options for validating a payload. */
@@ -154,13 +110,10 @@ export interface ValidationRequest {
 export async function requireGoodPayload(
   text: string,
   file: string,
-  {
-    nodes,
-    validation,
-    reporter,
-  }: { readonly nodes: readonly NodeConfig[]; readonly validation: ValidationRequest; readonly reporter: Reporter },
+  nodes: readonly NodeConfig[],
+  { kubernetesVersion: chosen, skipValidation: skip }: ValidationRequest,
+  reporter: Reporter,
 ): Promise<void> {
-  const { kubernetesVersion: chosen, skipValidation: skip } = validation;
   const minors = chosen === undefined ? minorsOf(nodes) : [readValidatedMinor(chosen)];
   const native = nodes.length === 0 ? minors.some((minor) => minor <= LAST_DYNAMIC_MINOR) : nodes.some((node) => node.backend === 'native');
   const problems = await validatePayload(text, file, { minors, catalogue: await loadCatalogue(), native });

@@ -1,4 +1,3 @@
-import type { Json, JsonObject } from '../../base/json.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../../kubeadm/workflows/node/read-node-config.ts';
@@ -18,28 +17,6 @@ export interface SharedConfigRequest {
   readonly cluster: KubeconfigRequest;
 }
 
-/** The configuration of a kubelet as two documents. */
-interface SharedConfig {
-  /** The fields that all nodes can share; for a kubelet up to 1.23 also the node-specific ones, unless requested otherwise. */
-  readonly document: JsonObject;
-  /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
-  readonly ownDocument: JsonObject;
-  readonly nodeSpecific: readonly NodeSpecificField[];
-  /** Fields whose values configz hides: in neither document. */
-  readonly masked: readonly string[];
-}
-
-/** A node-specific field. */
-interface NodeSpecificField {
-  readonly path: string;
-  readonly value: Json;
-  /**
-   * `kept`: in the document. `default`: omitted, and a kubelet with the document uses its default, because a complete
-   * KubeletConfiguration replaces the local one. `local`: omitted, and a node keeps its own value.
-   */
-  readonly source: 'kept' | 'default' | 'local';
-}
-
 /**
  * Reads the effective configuration of a running kubelet, and separates its node-specific fields. By default the shared
  * document is an overlay, so that a node that is assigned the file keeps its node-specific settings. Kubelets up to 1.23
@@ -49,7 +26,7 @@ interface NodeSpecificField {
 export async function readSharedConfig(
   services: OpenClusterPorts,
   { node, kind: requested, withoutDefaults, isSeparated, cluster: named }: SharedConfigRequest,
-): Promise<SharedConfig> {
+) {
   const catalogue = await loadCatalogue();
   const cluster = lazyCluster(services, named);
   try {
@@ -57,11 +34,18 @@ export async function readSharedConfig(
     const kind = requested ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
     const { shared, nodeSpecific, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     const isForNode = requested === undefined && kind === 'configuration' && !isSeparated;
+    /**
+     * `kept`: in the document. `default`: omitted, and a kubelet with the document uses its default, because a complete
+     * KubeletConfiguration replaces the local one. `local`: omitted, and a node keeps its own value.
+     */
     const source = isForNode ? 'kept' : kind === 'configuration' ? 'default' : 'local';
     return {
+      /** The fields that all nodes can share; for a kubelet up to 1.23 also the node-specific ones, unless requested otherwise. */
       document: payloadDocument(kind, isForNode ? mergeConfig(shared, nodeSpecific) : shared),
+      /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
       ownDocument: payloadDocument('configuration', nodeSpecific),
       nodeSpecific: Object.entries(nodeSpecific).map(([path, value]) => ({ path, value, source })),
+      /** Fields whose values configz hides: in neither document. */
       masked,
     };
   } finally {

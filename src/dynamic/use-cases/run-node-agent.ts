@@ -12,7 +12,7 @@ import { DEFAULT_TIMING } from '../../kubelet/health/assess.ts';
 import type { AgentPlaces, AgentPolicy } from '../agent/agent-options.ts';
 import type { AccessProblem } from '../agent/cluster-access.ts';
 import { kubeletCluster } from '../agent/cluster-access.ts';
-import { type AgentEndpointState, answerRequest } from '../agent/http-endpoints.ts';
+import { answerRequest } from '../agent/http-endpoints.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import type { AgentState } from '../agent/state.ts';
 import type { AgentHostPort, LocalServer } from '../ports.ts';
@@ -88,7 +88,7 @@ export async function runNodeAgent(
 async function serve(
   services: Pick<AgentHostPort, 'serveLocal'>,
   { host, port }: NonNullable<AgentPolicy['listen']>,
-  shown: () => AgentEndpointState,
+  shown: () => Parameters<typeof answerRequest>[1],
 ): Promise<LocalServer> {
   try {
     return await services.serveLocal(host, port, (path) => answerRequest(path, shown()));

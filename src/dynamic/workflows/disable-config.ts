@@ -11,8 +11,6 @@ import type { KubeObject } from '../../kube/object.ts';
 import { type AgentRemoveInput, agentRemove } from '../../kubeadm/phases/agent-remove.ts';
 import { agentRightsRemoval } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
-import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
-import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/effective/node-source.ts';
@@ -28,7 +26,7 @@ import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTS_LINK, POINTER_DROP_IN, readInsta
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
 import { foreignDynamicConfigDir, NATIVE_DROP_IN } from '../../kubelet/node-agent/native-flags.ts';
 import { CONFIG_CONDITION } from '../agent/status.ts';
-import { type DynamicHost, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
+import { type DynamicHost, type DynamicHostOptions, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
 
 const ANNOTATIONS = [
   CONFIG_SOURCE_ANNOTATION,
@@ -40,14 +38,11 @@ const ANNOTATIONS = [
   NAMESPACE_ANNOTATION,
 ];
 
-interface RemoveInput {
-  readonly nodeName: string;
-  /** The status of a kubelet up to 1.23 is kept, because the kubelet continues to write it. */
-  readonly keepsReport: boolean;
-}
-
-/** Removes the assignment and its status from a Node on which no agent or kubelet uses them any more. */
-const removeAssignment = definePhase<RemoveInput | null, KubeObject | null>({
+/**
+ * Removes the assignment and its status from a Node on which no agent or kubelet uses them any more. The status of a kubelet
+ * up to 1.23 is kept if the kubelet continues to write it.
+ */
+const removeAssignment = definePhase<{ readonly nodeName: string; readonly keepsReport: boolean } | null, KubeObject | null>({
   name: 'forget-assignment',
   short: 'Remove the assignment and its status from the Node',
   observe: async ({ cluster }, input) =>
@@ -84,12 +79,7 @@ function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChan
   ];
 }
 
-interface DisableOptions {
-  readonly templates: Templates;
-  readonly catalogue: Catalogue;
-  /** Named by the operator; null: the host must prove its Node. */
-  readonly nodeName: string | null;
-  readonly trust: NodeTrust;
+interface DisableOptions extends DynamicHostOptions {
   /** The namespace of node configurations; null: that of the installed agent. */
   readonly namespace: string | null;
   /** Null: that of the installed agent. */
@@ -126,9 +116,8 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
 async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
   const unit = (await observe(context.host, fileFacts([AGENT_UNIT]), context.signal)).get(AGENT_UNIT)?.content ?? null;
   const installed = readInstalledAgent(unit);
-  const { templates, catalogue, nodeName, trust } = options;
-  const found = await observeDynamicHost(context, { catalogue, nodeName, trust, backend: null, needsNode: false });
-  const local = await localText(context, templates, found);
+  const found = await observeDynamicHost(context, options, { backend: null, needsNode: false });
+  const local = await localText(context, options.templates, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
   const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDynamicConfigDir(found.unitTexts);
   return {

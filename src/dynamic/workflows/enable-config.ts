@@ -1,6 +1,5 @@
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
-import type { Templates } from '../../codec/render-template.ts';
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -8,6 +7,7 @@ import type { LargeFile } from '../../host/operation/large-file.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import type { Impact } from '../../host/plan/impact.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -15,8 +15,7 @@ import { KUBE_SYSTEM, KUBELET_CONF, KUBELET_CONFIG_FILE, KUBELET_DIR } from '../
 import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
 import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
-import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
-import { type Catalogue, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import {
   AGENT_DIRECTORY,
   isSupportedNodeJs,
@@ -36,6 +35,7 @@ import {
 } from '../../kubelet/node-agent/agent-units.ts';
 import { signersFile } from '../../kubelet/node-agent/layout.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../kubelet/node-agent/native-flags.ts';
+import { canReplaceManagerState } from '../agent/agent-options.ts';
 import {
   type AgentProgramInput,
   type AgentSignersInput,
@@ -48,16 +48,21 @@ import {
 import { configSourceDropped } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 import { type AgentAssignmentInput, agentAssignment, moveAssignment } from './move-assignment.ts';
-import { type DynamicHost, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
+import { type DynamicHost, type DynamicHostOptions, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
 
-export interface EnableOptions {
-  readonly templates: Templates;
-  readonly catalogue: Catalogue;
+/** Options of `dynamic enable` that reach each host as they are given. */
+export interface EnableSettings {
   /** Null: chosen by the version of the kubelet. */
   readonly backend: Backend | null;
-  /** Named by the operator; null: the host must prove its Node. */
-  readonly nodeName: string | null;
-  readonly trust: NodeTrust;
+  /** Options of `agent` as given on the command line. */
+  readonly agentOptions: readonly string[];
+  /** The highest class of changes that the agent applies. */
+  readonly allow: Impact;
+  /** Null: the agent serves no endpoints. */
+  readonly agentAddress: string | null;
+}
+
+export interface EnableOptions extends DynamicHostOptions, EnableSettings {
   /** The namespace of node configurations. */
   readonly namespace: string;
   readonly program: {
@@ -67,28 +72,23 @@ export interface EnableOptions {
     /** Path of Node.js on the host; null: searched on the host. */
     readonly node: string | null;
   };
-  /** Options of `agent` as given on the command line. */
-  readonly agentOptions: readonly string[];
-  /** The policy among these options permits changes that need new state files of the kubelet's managers. */
-  readonly canReplaceManagerState: boolean;
   /** Whether the agent accepts only signed ConfigMaps. `text`: the file of signers. */
   readonly signers: { readonly kind: 'unchanged' | 'not-required' } | { readonly kind: 'required'; readonly text: string };
-  /** Null: the agent serves no endpoints. */
-  readonly agentAddress: string | null;
   /** Directory for kubelets up to 1.23. */
   readonly nativeDirectory: string;
 }
 
+/** The inputs of the phases; null or absent: the phase changes nothing. */
 interface EnableInput {
-  readonly program: AgentProgramInput | null;
-  readonly rights: AgentRightsInput | null;
-  readonly directory: string | null;
-  readonly signers: AgentSignersInput | null;
-  readonly agent: ChangeUnitsInput | null;
-  readonly assignment: AgentAssignmentInput | null;
-  readonly formerAccount: FormerAccountInput | null;
-  readonly oldPrograms: { readonly directory: string; readonly keep: string | null } | null;
-  readonly kubelet: ChangeUnitsInput | null;
+  readonly program?: AgentProgramInput;
+  readonly rights?: AgentRightsInput;
+  readonly directory?: string;
+  readonly signers?: AgentSignersInput | null;
+  readonly agent?: ChangeUnitsInput;
+  readonly assignment?: AgentAssignmentInput | null;
+  readonly formerAccount?: FormerAccountInput;
+  readonly oldPrograms?: { readonly directory: string; readonly keep: string | null };
+  readonly kubelet?: ChangeUnitsInput;
 }
 
 /** Starts the agent. The running kubelet is not restarted; it reads the agent's pointer at its next start. */
@@ -101,33 +101,21 @@ const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dyna
 export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
   name: 'dynamic enable',
   phases: [
-    agentProgram.select((input) => input.program),
-    agentRightsPhase.select((input) => input.rights),
-    agentDirectory.select((input) => input.directory),
-    agentSigners.select((input) => input.signers),
-    startAgent.select((input) => input.agent),
-    agentAssignment.select((input) => input.assignment),
-    agentFormerAccount.select((input) => input.formerAccount),
-    agentOldPrograms.select((input) => input.oldPrograms),
-    startKubelet.select((input) => input.kubelet),
+    agentProgram.select((input) => input.program ?? null),
+    agentRightsPhase.select((input) => input.rights ?? null),
+    agentDirectory.select((input) => input.directory ?? null),
+    agentSigners.select((input) => input.signers ?? null),
+    startAgent.select((input) => input.agent ?? null),
+    agentAssignment.select((input) => input.assignment ?? null),
+    agentFormerAccount.select((input) => input.formerAccount ?? null),
+    agentOldPrograms.select((input) => input.oldPrograms ?? null),
+    startKubelet.select((input) => input.kubelet ?? null),
   ],
   prepare: prepareEnable,
 };
 
-const NOTHING: EnableInput = {
-  program: null,
-  rights: null,
-  directory: null,
-  signers: null,
-  agent: null,
-  assignment: null,
-  formerAccount: null,
-  oldPrograms: null,
-  kubelet: null,
-};
-
 async function prepareEnable(context: PhaseContext, options: EnableOptions): Promise<Prepared<EnableInput>> {
-  const found = await observeDynamicHost(context, { ...options, needsNode: true });
+  const found = await observeDynamicHost(context, options, { backend: options.backend, needsNode: true });
   const { backend } = found;
   const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
   return { ...prepared, node: found.node, refusals: [...found.refusals, ...prepared.refusals] };
@@ -173,7 +161,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   if (shared !== null) refusals.push({ host, ...shared });
   const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
   if (move?.refusal != null) refusals.push({ host, ...move.refusal });
-  if (dropIn?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
+  if (dropIn?.kind !== 'drop-in' || program === null || nodeName === null) return { input: {}, warnings: [], refusals };
   const installed = await installedAgent(context);
   const { signers } = options;
   const isSigned = signers.kind === 'required' || (signers.kind === 'unchanged' && installed.signersFile !== null);
@@ -190,13 +178,12 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const agentUnit = renderAgentUnit(options.templates, {
     command: words,
     directory: AGENT_DIRECTORY,
-    kubeletDirectory: options.canReplaceManagerState ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
+    kubeletDirectory: canReplaceManagerState(options.allow) ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
     keepsDropInDirectory: installed.keepsDropInDirectory,
   });
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
   return {
     input: {
-      ...NOTHING,
       program,
       rights: { nodeName, namespace },
       directory: AGENT_DIRECTORY,
@@ -294,12 +281,11 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
     if (problem !== null) refusals.push({ ...problem, host });
     if (warning !== null) warnings.push(warning);
   }
-  if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
+  if (flags === null || flags.kind === 'impossible') return { input: {}, warnings, refusals };
   const files = flags.kind === 'up-to-date' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
   const reason = 'the flags of the kubelet change';
   return {
     input: {
-      ...NOTHING,
       kubelet: {
         files,
         removed: [],

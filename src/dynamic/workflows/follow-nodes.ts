@@ -14,19 +14,12 @@ interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | '
   readonly onChange: () => void;
 }
 
-interface FollowedNodes {
-  /** The state of the nodes, from the data received so far; null: not complete yet. */
-  validate(now: Date): readonly AssessedNode[] | null;
-  /** Resolves when the signal was aborted. */
-  readonly ended: Promise<unknown>;
-}
-
 /**
  * Watches Nodes and the configuration Events of their kubelets until the signal is aborted. Without the right
  * to watch, both are listed about every second.
  * @param names empty: all
  */
-function followNodes(names: readonly string[], options: FollowNodesOptions): FollowedNodes {
+function followNodes(names: readonly string[], options: FollowNodesOptions) {
   const { backend, onChange, labelSelector } = options;
   const [only] = names.length === 1 ? names : [];
   const isNamed = new Set(names);
@@ -67,7 +60,8 @@ function followNodes(names: readonly string[], options: FollowNodesOptions): Fol
     ),
   ];
   return {
-    validate: (now) => {
+    /** The state of the nodes, from the data received so far; null: not complete yet. */
+    validate: (now: Date): readonly AssessedNode[] | null => {
       if (nodes === null || !areEventsKnown) return null;
       const last = eventsByNode([...events.values()]);
       const chosen = [...nodes.values()].filter(({ metadata }) => names.length === 0 || isNamed.has(metadata.name));
@@ -77,16 +71,9 @@ function followNodes(names: readonly string[], options: FollowNodesOptions): Fol
       });
       return validated.sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
     },
+    /** Resolves when the signal was aborted. */
     ended: Promise.all(following),
   };
-}
-
-interface WatchNodesOptions extends Omit<FollowNodesOptions, 'onChange'> {
-  /**
-   * Called after the first read, at each change of a Node or an Event, and at intervals, because a crash loop
-   * causes no change.
-   */
-  readonly onNodes: (nodes: readonly AssessedNode[]) => void;
 }
 
 const POLL_AGAIN_MS = 10_000;
@@ -94,8 +81,14 @@ const POLL_AGAIN_MS = 10_000;
 /**
  * Watches Nodes until the signal is aborted.
  * @param names empty: all
+ * @param onNodes called after the first read, at each change of a Node or an Event, and at intervals, because a crash loop
+ *   causes no change
  */
-export async function watchNodes(names: readonly string[], { onNodes, ...options }: WatchNodesOptions): Promise<void> {
+export async function watchNodes(
+  names: readonly string[],
+  options: Omit<FollowNodesOptions, 'onChange'>,
+  onNodes: (nodes: readonly AssessedNode[]) => void,
+): Promise<void> {
   const { clock, signal } = options;
   const notify = (): void => {
     const validated = followed.validate(clock.now());
@@ -119,8 +112,6 @@ export interface NodeFeed {
   close(): Promise<void>;
 }
 
-type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
-
 /** Limit of the retry delay, so that a recovered API server is noticed soon. */
 const LONGEST_DELAY_MS = 5_000;
 /** After a failed watch the nodes are listed: only a second failure means that the nodes cannot be read. */
@@ -131,7 +122,10 @@ const FAILURES_BY_KIND = 2;
  * requests.
  * @throws AppError NODE_NOT_FOUND (exit code 2), and the errors of the first read
  */
-export async function openNodeFeed(names: readonly string[], options: NodeFeedOptions): Promise<NodeFeed> {
+export async function openNodeFeed(
+  names: readonly string[],
+  options: Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>,
+): Promise<NodeFeed> {
   const { cluster, clock, backend, signal } = options;
   const stop = new AbortController();
   let failures: readonly unknown[] = [];

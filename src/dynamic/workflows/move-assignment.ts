@@ -12,18 +12,17 @@ import {
 } from '../../kubelet/layers/config-source.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 
-/** Effect of a new agent namespace on a node's assignment. Both null: unchanged. */
-interface AssignmentMove {
-  readonly input: AgentAssignmentInput | null;
-  readonly refusal: Problem | null;
-}
-
 /**
  * Checks whether a node is assigned a ConfigMap that its agent may not read. One created by `dynamic push` is
  * copied. Any other is refused: the node itself can write its assignment, and must not obtain a copy of a
  * ConfigMap that it may not read.
+ * @returns both null: unchanged
  */
-export async function moveAssignment(cluster: Cluster, nodeName: string, namespace: string): Promise<AssignmentMove> {
+export async function moveAssignment(
+  cluster: Cluster,
+  nodeName: string,
+  namespace: string,
+): Promise<{ readonly input: AgentAssignmentInput | null; readonly refusal: Problem | null }> {
   const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
   const { source } = parseSourceAnnotation(node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
   if (source === null || source.namespace === namespace) return { input: null, refusal: null };
@@ -46,7 +45,7 @@ function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise
   return cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
 }
 
-function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
+function refuse(nodeName: string, source: ConfigSource, namespace: string) {
   const message = `Node ${nodeName} is assigned ${describeSource(source)}, but the agent is allowed to read only ConfigMaps of namespace ${namespace}`;
   const hint = `1. Run kubeletadm dynamic push FILE --namespace ${namespace}. 2. Run kubeletadm dynamic reset ${nodeName}. 3. Rerun kubeletadm dynamic enable. 4. Run kubeletadm dynamic assign ${nodeName} --configmap with the value printed by dynamic push`;
   return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, hint } };

@@ -25,14 +25,13 @@ import { formatPointer, hashInPath, pointerFile } from '../../kubelet/node-agent
 import { noSuchNode } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 
-interface DynamicHostOptions {
+/** Options of `dynamic enable` and `dynamic disable`. */
+export interface DynamicHostOptions {
+  readonly templates: Templates;
   readonly catalogue: Catalogue;
-  readonly backend: Backend | null;
   /** Named by the operator; null: the host must prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
-  /** An installation requires the Node to exist; a removal does not. */
-  readonly needsNode: boolean;
 }
 
 /** A host whose dynamic configuration is to be enabled or disabled. */
@@ -61,8 +60,16 @@ export interface DynamicHost {
 
 const HEALTH_MS = 120_000;
 
-/** Observes a host and its Node. */
-export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
+/**
+ * Observes a host and its Node.
+ * @param use.backend null: by the version of the kubelet
+ * @param use.needsNode an installation requires the Node to exist; a removal does not
+ */
+export async function observeDynamicHost(
+  context: PhaseContext,
+  options: DynamicHostOptions,
+  use: { readonly backend: Backend | null; readonly needsNode: boolean },
+): Promise<DynamicHost> {
   const { host, signal, cluster } = context;
   const observed = await observeKubeletFlags(host, options.catalogue, signal);
   const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
@@ -73,7 +80,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   const identified = await identifyBy(context, { challenge, evidence }, desired);
   const nodeName = identified.claim?.nodeName ?? null;
   const { minor } = observed;
-  const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
+  const backend = use.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host: host.name, code, message, hint });
   if (os.uid !== null && os.uid !== 0)
@@ -92,7 +99,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
       'Omit --backend, so that the kubeletadm agent applies configurations',
     );
   refusals.push(...identified.refusals);
-  if (nodeName !== null && cluster !== null && identified.node === null && options.needsNode)
+  if (nodeName !== null && cluster !== null && identified.node === null && use.needsNode)
     refusals.push({
       ...noSuchNode(nodeName, cluster.server),
       host: host.name,
@@ -131,16 +138,6 @@ function configOf(path: string | null, text: string | null, { minor, flags }: Ob
   }
 }
 
-/** The drop-in that makes a kubelet read the configuration named by the pointer. */
-type PointerDropIn =
-  | {
-      readonly kind: 'drop-in';
-      readonly text: string;
-      /** The configuration without a pointer. */
-      readonly localConfig: string;
-    }
-  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
-
 /** The variable with the kubelet's --config flag in kubeadm's drop-in. */
 const VARIABLE = 'KUBELET_CONFIG_ARGS';
 const SAMPLE = '0'.repeat(64);
@@ -150,8 +147,15 @@ const SAMPLE = '0'.repeat(64);
  * configuration without a pointer. Existing files are not changed: if the unit uses `KUBELET_CONFIG_ARGS`, as
  * kubeadm's does, the pointer sets that variable; otherwise the variable is appended to the unit's command
  * line, where it takes precedence. The result is verified on the texts before the host is changed.
+ * @returns `localConfig` is the configuration without a pointer
  */
-export function planPointerDropIn(templates: Templates, texts: UnitTexts, directory: string): PointerDropIn {
+export function planPointerDropIn(
+  templates: Templates,
+  texts: UnitTexts,
+  directory: string,
+):
+  | { readonly kind: 'drop-in'; readonly text: string; readonly localConfig: string }
+  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string } {
   const own = withoutDropIn(texts, POINTER_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)

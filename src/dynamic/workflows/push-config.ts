@@ -13,14 +13,12 @@ import { readNodes } from './read-nodes.ts';
 /** Label of ConfigMaps created by `dynamic push`; `dynamic gc` deletes no others. */
 export const PUSHED_LABEL = 'kubeletadm.dev/dynamic-config';
 
-interface PushInput {
+export interface PushInput {
   readonly namespace: string;
   /** Name without the hash. */
   readonly name: string;
+  /** Key of the payload. */
   readonly key: string;
-  readonly text: string;
-  /** Files that the payload names by relative paths, by key. */
-  readonly additionalFiles: Readonly<Record<string, string>>;
   readonly appendHash: boolean;
   /** Allow replacing the content of an existing ConfigMap, even if nodes use it. */
   readonly inPlace: boolean;
@@ -43,10 +41,10 @@ function pushedConfigMap({ namespace, name, appendHash: hashed }: PushInput, dat
  * Plans the ConfigMap of a payload. An existing one with the same data is not changed, not even its labels:
  * any write restarts its nodes. A missing namespace of node configurations is created; any other must exist.
  * @param cluster null: treated as an empty cluster
+ * @param data all keys of the ConfigMap
  * @throws AppError DYNAMIC_PAYLOAD_DIFFERS (exit code 2) if a ConfigMap of that name has other content
  */
-export async function planPush(cluster: Cluster | null, input: PushInput): Promise<PushPlan> {
-  const data = { ...input.additionalFiles, [input.key]: input.text };
+export async function planPush(cluster: Cluster | null, input: PushInput, data: PushPlan['data']): Promise<PushPlan> {
   const object = pushedConfigMap(input, data);
   const { name } = object.metadata;
   const where = `${input.namespace}/${name}`;

@@ -16,13 +16,7 @@ import { hashInPath, pointerFile } from '../../kubelet/node-agent/layout.ts';
 import type { AgentReading } from '../agent/agent-report.ts';
 import { checkpointStore } from '../agent/checkpoint-store.ts';
 
-export interface ReadAgent {
-  readonly reading: AgentReading;
-  readonly kubeletVersion: string;
-  readonly nodeName: string | null;
-  /** Healthz URL of the running kubelet, or of the next one. */
-  readonly healthzUrl: string | null;
-}
+export type ReadAgent = Awaited<ReturnType<typeof readAgent>>;
 
 export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolean> {
   const facts = combineFacts({
@@ -37,7 +31,7 @@ export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolea
  * Reads the files of an agent and the running processes on its host. Nothing is changed.
  * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED
  */
-export async function readAgent(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ReadAgent> {
+export async function readAgent(host: Host, catalogue: Catalogue, signal?: AbortSignal) {
   const stored = await checkpointStore(host, AGENT_DIRECTORY).load(signal);
   // The kubelet's configuration file may be missing: that is one of the findings.
   const observed = await observeKubeletFlags(host, catalogue, signal);
@@ -53,32 +47,31 @@ export async function readAgent(host: Host, catalogue: Catalogue, signal?: Abort
   });
   const { files, agent, identity, health, now } = await observe(host, facts, signal);
   const argv = observed.kubelet?.argv ?? null;
+  const reading: AgentReading = {
+    directory: AGENT_DIRECTORY,
+    now,
+    ...stored,
+    checkpoints: stored.checkpoints.map(({ hash, manifest, files: payload, writtenAt }) => ({
+      hash,
+      source: manifest === null ? null : describeIdentity(manifest.identity),
+      files: manifest?.files ?? [],
+      keys: manifest?.keys ?? [],
+      isWhole: payload !== null,
+      writtenAt,
+    })),
+    hasPointerFile: files.get(pointerFile(AGENT_DIRECTORY)) != null,
+    hasDropIn: files.get(POINTER_DROP_IN) != null,
+    agent,
+    kubelet: health.unit,
+    healthz: health.healthz,
+    runs: argv === null ? null : (hashInPath(argv.join('\n')) ?? 'local'),
+    identity: (flag('kubeconfig') ?? KUBELET_CONF) === KUBELET_CONF ? identity : null,
+  };
   return {
     kubeletVersion: observed.version,
     nodeName: flag('hostname-override') ?? observed.hostname,
+    /** Healthz URL of the running kubelet, or of the next one. */
     healthzUrl: url,
-    reading: {
-      directory: AGENT_DIRECTORY,
-      now,
-      state: stored.state,
-      damaged: stored.damaged,
-      access: stored.access,
-      checkpoints: stored.checkpoints.map(({ hash, manifest, files: payload, writtenAt }) => ({
-        hash,
-        source: manifest === null ? null : describeIdentity(manifest.identity),
-        files: manifest?.files ?? [],
-        keys: manifest?.keys ?? [],
-        isWhole: payload !== null,
-        writtenAt,
-      })),
-      pointer: stored.pointer,
-      hasPointerFile: files.get(pointerFile(AGENT_DIRECTORY)) != null,
-      hasDropIn: files.get(POINTER_DROP_IN) != null,
-      agent,
-      kubelet: health.unit,
-      healthz: health.healthz,
-      runs: argv === null ? null : (hashInPath(argv.join('\n')) ?? 'local'),
-      identity: (flag('kubeconfig') ?? KUBELET_CONF) === KUBELET_CONF ? identity : null,
-    },
+    reading,
   };
 }

@@ -20,10 +20,8 @@ interface RepairOptions {
   readonly directory: string | null;
 }
 
-interface RepairInput {
-  readonly store: RepairOptions | null;
-  readonly agent: RepairOptions | null;
-}
+/** The options of one of the two; the other is null. */
+type RepairInput = Readonly<Record<'store' | 'agent', RepairOptions | null>>;
 
 const STORE_NAME = 'dynamic-repair';
 const AGENT_NAME = 'agent-repair';
@@ -35,10 +33,11 @@ const RESTART_MS = 15_000;
 /** Time for an agent to read its state after its start. */
 const AGENT_SETTLE_MS = 8_000;
 
-type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUrl: string | null };
-
 /** Repairs a kubelet up to 1.23 that crashes with its assigned configuration. */
-const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
+const repairStore = definePhase<
+  RepairOptions | null,
+  (ReadStore & { readonly report: StoreReport; readonly healthzUrl: string | null }) | null
+>({
   name: STORE_NAME,
   short: 'Start the kubelet with its last known good configuration, or with its local configuration',
   observe: async ({ host, cluster, signal }, input) => {

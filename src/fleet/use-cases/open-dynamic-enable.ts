@@ -1,15 +1,10 @@
-import type { Templates } from '../../codec/render-template.ts';
-import { canReplaceManagerState } from '../../dynamic/agent/agent-options.ts';
 import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/signing/signers.ts';
-import type { Backend } from '../../dynamic/status/node-config.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
-import { type EnableOptions, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
-import type { Impact } from '../../host/plan/impact.ts';
+import { type EnableOptions, type EnableSettings, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
+import type { DynamicHostOptions } from '../../dynamic/workflows/observe-dynamic-host.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
-import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../../kubelet/node-agent/native-flags.ts';
@@ -36,19 +31,11 @@ export interface DynamicDisableRequest extends HostsSettings {
   readonly connection: ConnectionRequest;
 }
 
-export interface DynamicEnableRequest extends DynamicDisableRequest {
-  /** Null: by the version of the kubelet. */
-  readonly backend: Backend | null;
+export interface DynamicEnableRequest extends DynamicDisableRequest, EnableSettings {
   /** The agent program to install; undefined: the running program. */
   readonly program: string | undefined;
   /** The path of Node.js on the host; null: found in its PATH. */
   readonly node: string | null;
-  /** Options of the agent, as arguments for its command line. */
-  readonly agentOptions: readonly string[];
-  /** The highest class of changes that the agent applies. */
-  readonly allow: Impact;
-  /** Listen address; null: none. */
-  readonly agentAddress: string | null;
   readonly signers: SignersRequest;
   /** Directory for kubelets up to 1.23; null: the default. */
   readonly nativeDirectory: string | null;
@@ -83,7 +70,7 @@ export async function openDynamicEnable(
           node,
         },
         agentOptions,
-        canReplaceManagerState: canReplaceManagerState(allow),
+        allow,
         agentAddress,
         nativeDirectory: nativeDirectory ?? NATIVE_DIRECTORY,
       };
@@ -122,19 +109,11 @@ async function readSigners({ input }: Pick<NodeCommandPorts, 'input'>, request: 
   return { kind: 'required', text: formatSigners({ allowedSigners, revokedKeys, limits }) };
 }
 
-/** Options of both commands. */
-interface CommonOptions {
-  readonly templates: Templates;
-  readonly catalogue: Catalogue;
-  readonly nodeName: string | null;
-  readonly trust: NodeTrust;
-}
-
 /** A workflow on the named hosts, with the cluster of these nodes. */
 async function openOn(
   services: NodeCommandPorts,
   { addresses: names, nodeName, cluster: named, run, ...request }: DynamicDisableRequest,
-  { scope, plannerOf }: { readonly scope: CommandScope; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
+  { scope, plannerOf }: { readonly scope: CommandScope; readonly plannerOf: (common: DynamicHostOptions) => Promise<PlanOnHost> },
 ): Promise<HostsCommand> {
   const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
   const catalogue = await loadCatalogue();

@@ -154,7 +154,7 @@ function world(options: WorldOptions = {}): World {
     namespace: AGENT_NAMESPACE,
     program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
     agentOptions: ['--trial=5m'],
-    canReplaceManagerState: false,
+    allow: 'safe',
     signers: { kind: 'unchanged' },
     agentAddress: '127.0.0.1:10246',
     nativeDirectory: '/var/lib/kubelet/dynamic-config',

@@ -15,18 +15,21 @@ it('reports changes of nodes with one watch of Nodes and one of Events', async (
   const cluster = fakeCluster({ objects: [node('n1'), node('n2')] });
   const stop = new AbortController();
   const reported: string[] = [];
-  const watching = watchNodes([], {
-    cluster,
-    // The clock does not advance.
-    clock: {
-      now: () => new Date('2030-01-01'),
-      sleep: (_, signal) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+  const watching = watchNodes(
+    [],
+    {
+      cluster,
+      // The clock does not advance.
+      clock: {
+        now: () => new Date('2030-01-01'),
+        sleep: (_, signal) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+      },
+      random: () => 0.5,
+      signal: stop.signal,
+      onIssue: (error) => reported.push(String(error)),
     },
-    random: () => 0.5,
-    signal: stop.signal,
-    onNodes: (nodes) => reported.push(nodes.map(({ config, verdict }) => `${config.name} ${verdict.state}`).join(', ')),
-    onIssue: (error) => reported.push(String(error)),
-  });
+    (nodes) => reported.push(nodes.map(({ config, verdict }) => `${config.name} ${verdict.state}`).join(', ')),
+  );
   const turn = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
   };

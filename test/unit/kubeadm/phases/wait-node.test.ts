@@ -302,10 +302,10 @@ describe('mark-node', () => {
     it('keeps its record when dynamic gc deletes payloads', async () => {
       const w = world([node()], BOOTSTRAPPER);
       await apply(w, POOL);
-      const options = { namespace: 'kubeletadm-system', now: new Date('2100-01-01'), olderThanMs: 0 };
+      const namespace = 'kubeletadm-system';
       const labels = { [PUSHED_LABEL]: 'true' };
-      await w.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'payload', namespace: options.namespace, labels } });
-      expect(await planGarbage(w.admin, options)).toMatchObject([{ ref: { name: 'payload' } }]);
+      await w.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'payload', namespace, labels } });
+      expect(await planGarbage(w.admin, namespace, Date.parse('2100-01-01'))).toMatchObject([{ ref: { name: 'payload' } }]);
     });
 
     it('warns about marks recorded only on the host', async () => {
