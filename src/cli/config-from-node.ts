@@ -4,7 +4,7 @@ import { printableJson } from '../base/text/printable.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { readSharedConfig, type SharedConfigRequest } from '../dynamic/use-cases/read-shared-config.ts';
-import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
+import { type NodeChoice, openNodeNames } from '../fleet/use-cases/named-hosts.ts';
 import type { Services } from './output/services.ts';
 
 export interface ConfigFromNodeRequest extends Omit<SharedConfigRequest, 'node'> {

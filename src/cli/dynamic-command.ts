@@ -5,7 +5,7 @@ import type { PushedFileRequest, PushRequest, ValidationRequest } from '../dynam
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
 import type { NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
-import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
+import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions, On } from './command.ts';

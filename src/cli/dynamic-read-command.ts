@@ -5,7 +5,6 @@ import type { CollectRequest } from '../dynamic/use-cases/collect-config-maps.ts
 import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { CheckpointCollectionRequest } from '../fleet/use-cases/open-checkpoint-collection.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
 import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
@@ -34,6 +33,7 @@ import {
   hostAddress,
   hostsRequest,
   kubeconfigRequest,
+  nodeArgument,
   nodeChoice,
   planRequest,
   readFormat,
@@ -134,7 +134,7 @@ function historyRequest([node, ...more]: readonly string[], options: CommandOpti
   if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Pass one node');
   const choice = {
     kind: 'names',
-    names: [parseNodeName(node)],
+    names: [nodeArgument(node)],
     file: fleetNames(options),
     connection: connectionRequest(options),
   } as const;

@@ -11,7 +11,7 @@ import {
   watchNodeStatus,
 } from '../dynamic/use-cases/node-status.ts';
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
-import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
+import { type NodeChoice, openNodeNames } from '../fleet/use-cases/named-hosts.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { Assigner } from '../kubelet/effective/node-source.ts';
 import {

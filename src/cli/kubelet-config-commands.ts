@@ -1,7 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
 import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
 import type { CompareRequest } from '../fleet/use-cases/compare-configs.ts';
-import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ConfigDefaultsRequest, ConfigSchemaRequest } from './config-defaults.ts';
 import type { ConfigExplainRequest } from './config-explain.ts';
@@ -18,6 +17,7 @@ import {
   flagText,
   fleetNames,
   kubeconfigRequest,
+  nodeArgument,
   outputRequest,
   readFormat,
 } from './request-parts.ts';
@@ -257,7 +257,7 @@ function fromNodeRequest(args: readonly string[], options: CommandOptions): Conf
   const [node, ...more] = args;
   if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Pass one node');
   return {
-    choice: { kind: 'names', names: [parseNodeName(node)], file: fleetNames(options), connection: connectionRequest(options) },
+    choice: { kind: 'names', names: [nodeArgument(node)], file: fleetNames(options), connection: connectionRequest(options) },
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),
     withoutDefaults: options.withoutDefaults === true,
     overlayOut: flagText(options, 'overlayOut'),

@@ -2,9 +2,9 @@ import { isAbsolute, resolve } from 'node:path';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
-import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
+import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { DEFAULT_ALLOWED, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import type { RunSettings } from '../host/run-settings.ts';
 import { type LabelSelector, LabelSelectorError, parseLabelSelector } from '../kube/label-selector.ts';
@@ -206,6 +206,12 @@ export function hostAddress(argument: string): string {
   return isNodeReference(argument) ? `node/${parseNodeName(argument)}` : argument.replace(/^hosts?\//, '');
 }
 
+/** A Node from an argument: a name of the fleet file or of a Node, the same behind `host/`, or `node/NAME`. */
+export function nodeArgument(argument: string): string {
+  const name = hostAddress(argument);
+  return isNodeReference(name) ? name : parseNodeName(name);
+}
+
 /**
  * Rejects a duplicate address.
  * @param prefix printed before the address
@@ -260,7 +266,7 @@ export function parseSelector(text: string, flag: string): LabelSelector {
  */
 export function nodeChoice(args: readonly string[], options: CommandOptions): NodeChoice | undefined {
   const [groups, limit, fleetFile] = [flagList(options, 'group'), flagList(options, 'limit'), flagText(options, 'fleet')];
-  const names = [...new Set(args.map(parseNodeName))];
+  const names = [...new Set(args.map(nodeArgument))];
   const selector = selectorOf(options);
   const byFleet = groups.length + limit.length > 0;
   const routes = [names.length > 0, selector !== undefined, byFleet].filter(Boolean).length;

@@ -7,7 +7,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
-import { findNodeNames, type NodeChoice } from './find-node-names.ts';
+import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
 /** The nodes of `dynamic assign` and `dynamic reset`, and their assignment. */
 export interface AssignToNodesRequest extends AssignmentRequest {

@@ -43,11 +43,7 @@ export async function compareConfigs(services: ComparePorts, request: CompareReq
   try {
     const { input, signal } = services;
     const connectTo = async (address: string): Promise<Host> => {
-      const found = await findTarget(
-        services,
-        { name: address, file: request.file, connection },
-        { changes: false, allowsAddresses: true },
-      );
+      const found = await findTarget(services, { name: address, file: request.file, connection }, { changes: false, others: 'addresses' });
       return services.connectHost(found.target);
     };
     const context = { input, signal, connectTo, catalogue, cluster: cluster.open };

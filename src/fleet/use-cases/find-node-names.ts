@@ -5,84 +5,22 @@ import { closestName } from '../../base/text/closest-name.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { observe } from '../../host/access/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import type { LabelSelector } from '../../kube/label-selector.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { statusFacts, statusOf } from '../drift/host-status.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, selectHosts } from '../file/select.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { fleetTargets } from './host-access.ts';
-import { type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
-
-/** Selection of nodes on the command line. */
-export type NodeChoice =
-  | {
-      readonly kind: 'names';
-      readonly names: readonly string[];
-      readonly file?: string | undefined;
-      readonly connection: ConnectionRequest;
-    }
-  | { readonly kind: 'selector'; readonly selector: LabelSelector }
-  | ({ readonly kind: 'fleet'; readonly connection: ConnectionRequest } & FleetRequest);
 
 type NamePorts = FleetFilePorts & Pick<HostConnections, 'connectHost'>;
 
 const PARALLEL = 50;
 
 /**
- * The names of the selected nodes, in processing order: as given, in the order of the fleet file, or sorted
- * by name. A given name without a Node is that of a host of the fleet file.
- * @param use.changes the Nodes are changed: the hosts are not asked, because the answer of a host is not proven
- * @throws AppError USAGE for an empty selection, and for a host without a Node in the fleet file if the Nodes are changed;
- * errors of reading the fleet file and the Nodes
- */
-export async function findNodeNames(
-  services: NamePorts,
-  cluster: Cluster,
-  choice: NodeChoice,
-  { changes }: { readonly changes: boolean },
-): Promise<readonly string[]> {
-  if (choice.kind === 'selector') {
-    const { text } = choice.selector;
-    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: text });
-    if (items.length === 0) throw usageError(`--selector ${text}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
-    return items.map(({ metadata }) => metadata.name).sort();
-  }
-  const { file, connection } = choice;
-  if (choice.kind === 'fleet') {
-    const fleet = await readFleet(services, { file });
-    const hosts = changes ? selectHosts(fleet.hosts, choice.selection) : await selectFleetHosts(services, fleet, choice);
-    return [...new Set((await nodesOfHosts(services, fleet, { hosts, connection, cluster, changes })).values())];
-  }
-  const isNode = await Promise.all(choice.names.map((name) => hasNode(cluster, name)));
-  const others = choice.names.filter((_, i) => !isNode[i]);
-  if (others.length === 0 || (file === undefined && !(await services.input.exists(fleetFileOf(file))))) return choice.names;
-  const fleet = await readFleet(services, { file });
-  const hosts = fleet.hosts.filter(({ name }) => others.includes(name));
-  const nodes = await nodesOfHosts(services, fleet, { hosts, connection, cluster, changes });
-  return [...new Set(choice.names.map((name) => nodes.get(name) ?? name))];
-}
-
-/** As `findNodeNames`, for reading, over a connection of its own. */
-export async function openNodeNames(
-  services: NamePorts & OpenClusterPorts,
-  request: KubeconfigRequest,
-  choice: NodeChoice,
-): Promise<readonly string[]> {
-  const { cluster } = await openCluster(services, request, { writes: null });
-  try {
-    return await findNodeNames(services, cluster as Cluster, choice, { changes: false });
-  } finally {
-    await cluster?.close();
-  }
-}
-
-/**
  * The Node of each host, by the name of the host: declared, with the name of the host, or as its kubelet has registered.
  * @throws AppError USAGE if the Nodes are changed and only the host could name its Node
  */
-async function nodesOfHosts(
+export async function nodesOfHosts(
   services: NamePorts,
   fleet: ResolvedFleet,
   chosen: {

@@ -1,13 +1,16 @@
 import { usageError } from '../../base/errors.ts';
 import { parseIp } from '../../base/text/ip.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
+import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { hostNamed, patternOf, selectHosts, unknownHost } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetFilePorts, NamedHostPorts } from '../ports.ts';
-import { hostsOfNodes, selectFleetHosts } from './find-node-names.ts';
+import { hostsOfNodes, nodesOfHosts, selectFleetHosts } from './find-node-names.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, fleetTargets, type HostsRequest, readSshOptions } from './host-access.ts';
-import { fleetFileOf, readFleet } from './load-fleet.ts';
+import { type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
 
 /** Names of hosts on a command line. */
 interface HostNames {
@@ -22,17 +25,18 @@ interface HostNames {
 interface NameUse {
   /** The hosts or their Nodes are changed: the hosts are not asked for their Nodes, because a host could claim any Node. */
   readonly changes: boolean;
-  /** A name that is not in the file of `--fleet` is an address. Default: it is refused. */
-  readonly allowsAddresses?: boolean;
+  /** What a name is that is not in the fleet file. Default: an address, but refused with `--fleet`. */
+  readonly others?: 'addresses' | 'nodes';
 }
 
 /**
- * Finds the hosts of a fleet file by name: of the host, else of its Node. Commands that name Nodes use `findNodeNames`.
+ * Finds the hosts of a fleet file by name: of the host, else of its Node. `node/NAME` is always a Node.
  * @throws AppError with exit code 2 for an invalid fleet file, and for an unknown name
  */
-async function findHosts(services: NamedHostPorts, { names, file, connection }: HostNames, { changes, allowsAddresses = false }: NameUse) {
+async function findHosts(services: NamedHostPorts, { names, file, connection }: HostNames, { changes, others: kind }: NameUse) {
   // `user@address` and `address:port` are no names; an IP address is looked up only in the file of `--fleet`.
-  const asked = names.filter((name) => !/[@:]/.test(name) && (file !== undefined || parseIp(name) === null));
+  const isName = (name: string): boolean => !/[@:]/.test(name) && (file !== undefined || parseIp(name) === null);
+  const asked = names.filter((name) => isName(name) && !(kind === 'nodes' && patternOf(name).isNode));
   const isRead = asked.length > 0 && (file !== undefined || (await isFleetFile(services, fleetFileOf(file))));
   const fleet = isRead ? await readFleet(services, { file }) : null;
   const hosts = new Map<string, ResolvedHost>();
@@ -41,7 +45,8 @@ async function findHosts(services: NamedHostPorts, { names, file, connection }: 
     if (host !== undefined) hosts.set(name, host);
     return host === undefined;
   });
-  const refused = others.find((name) => patternOf(name).isNode || (file !== undefined && !allowsAddresses));
+  if (kind === 'nodes') return { fleet, hosts };
+  const refused = others.find((name) => patternOf(name).isNode || (file !== undefined && kind === undefined));
   if (refused === undefined) return { fleet, hosts };
   if (fleet === null)
     throw usageError(
@@ -57,6 +62,62 @@ async function findHosts(services: NamedHostPorts, { names, file, connection }: 
 /** Whether a file exists and is a fleet file: Rancher Fleet has files of this name, too. */
 async function isFleetFile({ input }: Pick<FleetFilePorts, 'input'>, file: string): Promise<boolean> {
   return (await input.exists(file)) && (await input.readText(file)).includes('kubeletadm.dev/');
+}
+
+/** Selection of nodes on the command line. */
+export type NodeChoice =
+  | {
+      readonly kind: 'names';
+      readonly names: readonly string[];
+      readonly file?: string | undefined;
+      readonly connection: ConnectionRequest;
+    }
+  | { readonly kind: 'selector'; readonly selector: LabelSelector }
+  | ({ readonly kind: 'fleet'; readonly connection: ConnectionRequest } & FleetRequest);
+
+/**
+ * The names of the selected nodes, in processing order: as given, in the order of the fleet file, or sorted
+ * by name. A given name is that of a host of the fleet file, else of a Node.
+ * @param use.changes the Nodes are changed: the hosts are not asked, because the answer of a host is not proven
+ * @throws AppError USAGE for an empty selection, and for a host without a Node in the fleet file if the Nodes are changed;
+ * errors of reading the fleet file and the Nodes
+ */
+export async function findNodeNames(
+  services: NamedHostPorts,
+  cluster: Cluster,
+  choice: NodeChoice,
+  { changes }: { readonly changes: boolean },
+): Promise<readonly string[]> {
+  if (choice.kind === 'selector') {
+    const { text } = choice.selector;
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: text });
+    if (items.length === 0) throw usageError(`--selector ${text}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
+    return items.map(({ metadata }) => metadata.name).sort();
+  }
+  const { connection } = choice;
+  if (choice.kind === 'fleet') {
+    const fleet = await readFleet(services, choice);
+    const hosts = changes ? selectHosts(fleet.hosts, choice.selection) : await selectFleetHosts(services, fleet, choice);
+    return [...new Set((await nodesOfHosts(services, fleet, { hosts, connection, cluster, changes })).values())];
+  }
+  const { fleet, hosts } = await findHosts(services, choice, { changes, others: 'nodes' });
+  const nodes =
+    fleet === null ? null : await nodesOfHosts(services, fleet, { hosts: [...new Set(hosts.values())], connection, cluster, changes });
+  return [...new Set(choice.names.map((name) => nodes?.get(hosts.get(name)?.name ?? '') ?? patternOf(name).name))];
+}
+
+/** As `findNodeNames`, for reading, over a connection of its own. */
+export async function openNodeNames(
+  services: NamedHostPorts & OpenClusterPorts,
+  request: KubeconfigRequest,
+  choice: NodeChoice,
+): Promise<readonly string[]> {
+  const { cluster } = await openCluster(services, request, { writes: null });
+  try {
+    return await findNodeNames(services, cluster as Cluster, choice, { changes: false });
+  } finally {
+    await cluster?.close();
+  }
 }
 
 /** A host of a command line, and its connection. */
@@ -105,7 +166,7 @@ export async function readHostTargets(
 ): Promise<readonly HostTarget[]> {
   const staged = { rootDir, ...commandLimit(connection) };
   if (addresses.length === 0) return [staged];
-  const found = await findTargets(services, { names: addresses, file, connection }, { changes: true, allowsAddresses: true });
+  const found = await findTargets(services, { names: addresses, file, connection }, { changes: true, others: 'addresses' });
   // Unlike arguments of commands for hosts, `--host localhost` is a host with an SSH server.
   const ssh = found.some(({ target }) => target.ssh === undefined) ? await readSshOptions(services, connection) : undefined;
   return found.map(({ name, target }) => ({ ...(target.ssh === undefined ? { address: name, ssh } : target), ...staged }));

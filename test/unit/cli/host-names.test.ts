@@ -166,6 +166,22 @@ describe('names of hosts and Nodes', () => {
     expect((await run(['certs', 'check', '--host', 'root@192.0.2.7:22', '--fleet', file])).asked).toEqual(['root@192.0.2.7:22']);
   });
 
+  it('are those of hosts before those of Nodes, as in --limit', async () => {
+    const swapped = join(directory, 'swapped.yaml');
+    writeFileSync(swapped, FLEET.replace('name: second', 'name: node-two').replace('nodeName: node-two', 'nodeName: node-three'));
+    const asked = async (...argv: readonly string[]): Promise<string | undefined> =>
+      (await run([...argv, '--kubeconfig', kubeconfig, '--fleet', swapped])).asked.at(-1);
+    for (const argv of [
+      ['dynamic', 'assign', '--configmap', 'a/b'],
+      ['dynamic', 'reset'],
+      ['dynamic', 'history'],
+      ['config', 'from-node'],
+    ]) {
+      expect(await asked(...argv, 'node-two'), argv.join(' ')).toBe('node-three');
+      expect(await asked(...argv, 'node/node-two'), argv.join(' ')).toBe('node-two');
+    }
+  });
+
   it('select a host once', async () => {
     expect(await run(['certs', 'check', '--host', 'second', '--host', 'node-two', '--fleet', file])).toMatchObject({
       code: 2,
