@@ -95,20 +95,12 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
   };
 }
 
-/** A planned batch. */
-interface PlannedBatch {
-  readonly names: readonly string[];
-  readonly isCanary: boolean;
-  /** The members are down, so that their result cannot be predicted. */
-  readonly isDown: boolean;
-}
-
-/** The batches if every member succeeds; `blocked` names the members whose unavailability prevents any start. */
-export function planBatches(
-  members: readonly RolloutMember[],
-  rules: RolloutRules,
-): { readonly batches: readonly PlannedBatch[]; readonly blocked: readonly string[] } {
-  const batches: PlannedBatch[] = [];
+/**
+ * The batches if every member succeeds; those of members that are down (`isDown`) have an unpredictable result.
+ * `blocked` names the members whose unavailability prevents any start.
+ */
+export function planBatches(members: readonly RolloutMember[], rules: RolloutRules) {
+  const batches: { readonly names: readonly string[]; readonly isCanary: boolean; readonly isDown: boolean }[] = [];
   let now = members.map((member) => (member.state === 'in-progress' ? { ...member, state: 'changed' as const } : member));
   for (;;) {
     const { start, isCanary, blocked } = nextStep(now, rules);

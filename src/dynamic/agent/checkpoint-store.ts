@@ -91,16 +91,7 @@ export function checkpointStore(host: Host, directory: string) {
     },
     /** Null: missing or damaged. */
     readCheckpoint: async (hash: string): Promise<CheckpointFiles | null> => (await findCheckpoint(hash))?.files ?? null,
-    /**
-     * Returns the operations that select the checkpoint for the next kubelet start; null: the local configuration.
-     * @param prepared result of `readRollbackPointer`: the same hash is set by a rename, which needs no disk space
-     */
-    pointTo: (hash: string | null, prepared: string | null = null): readonly Operation[] => {
-      const path = pointerFile(directory);
-      if (hash === null) return [{ kind: 'remove-file', path }];
-      if (hash === prepared) return [{ kind: 'move-file', path: rollbackPointerFile(directory), to: path }];
-      return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
-    },
+    pointTo: (hash: string | null, prepared: string | null = null) => pointerChanges(directory, hash, prepared),
     readPointer: (): Promise<string | null> => pointerIn(pointerFile(directory)),
     /**
      * Reserves disk space for a rollback before a trial: writes the rollback pointer, and a file that
@@ -190,6 +181,17 @@ async function checkpointChanges(
     ...(data === undefined ? [] : await dataChanges(host, `${at}/${DATA_DIRECTORY}`, data)),
     ...(stored !== null && formatManifest(stored) === manifest ? [] : [writeFile(`${at}/${MANIFEST_FILE}`, manifest)]),
   ];
+}
+
+/**
+ * The operations that select a checkpoint for the next kubelet start; null: the local configuration.
+ * @param prepared result of `readRollbackPointer`: the same hash is set by a rename, which needs no disk space
+ */
+function pointerChanges(directory: string, hash: string | null, prepared: string | null): readonly Operation[] {
+  const path = pointerFile(directory);
+  if (hash === null) return [{ kind: 'remove-file', path }];
+  if (hash === prepared) return [{ kind: 'move-file', path: rollbackPointerFile(directory), to: path }];
+  return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
 }
 
 /** @param hash the new rollback pointer; null: it stays */

@@ -168,10 +168,7 @@ async function switchWithSpace(to: string | null, state: AgentState, options: Ex
   }
 }
 
-/**
- * A trial starts only if its rollback needs no further disk space. A trial that already runs continues
- * regardless.
- */
+/** A trial starts only if its rollback needs no further disk space. A trial that already runs continues regardless. */
 async function reserveRollback(to: string | null, state: AgentState, { store }: ExecuteOptions): Promise<void> {
   if (state.phase !== 'trial' || to !== state.assigned.hash || (await store.readPointer()) === to) return;
   await store.reserveRollback(state.lastKnownGood?.hash ?? null, neededHashes(state)).catch((cause: unknown) => {

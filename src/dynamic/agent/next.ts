@@ -349,9 +349,7 @@ function moveTo(from: AgentState, to: AgentState): AgentTransition {
   return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to);
 }
 
-/**
- * Takes over the new identity of unchanged content: another version of the ConfigMap, or another ConfigMap.
- */
+/** Takes over the new identity of unchanged content: another version of the ConfigMap, or another ConfigMap. */
 function renamed(state: AgentState): AgentState {
   const desired = desiredPayload(state);
   if (desired === null || desired.hash !== state.active?.hash) return state;

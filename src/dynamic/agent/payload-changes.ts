@@ -8,7 +8,7 @@ import {
   parseHostFile,
   type RunningConfig,
 } from '../../kubelet/effective/running-config.ts';
-import { isAtOrBelow, type LayeredConfig, type Origin } from '../../kubelet/layers/layers.ts';
+import { isAtOrBelow, type Origin } from '../../kubelet/layers/layers.ts';
 import { describeOverridden, isSetBy } from '../../kubelet/layers/overridden-fields.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import type { SignerLimits } from '../signing/signers.ts';
@@ -52,28 +52,10 @@ export interface PayloadNode extends StartedKubelet {
   readonly kubeletMinor?: Minor | undefined;
 }
 
-interface FoundChanges {
-  /** Relative to the effective configuration: the changes to apply. */
-  readonly ofRunning: readonly ClassifiedChange[];
-  /** Relative to the local configuration: the changes to report. */
-  readonly ofLocal: readonly ClassifiedChange[];
-  /**
-   * The fields that the payload sets to other values than the local configuration, both without flags and drop-ins: a
-   * flag may override a field today and be removed tomorrow.
-   */
-  readonly ofPayload: readonly ClassifiedChange[];
-  /** Paths of `ofPayload` with other values than the flags, drop-ins and the local configuration give together. */
-  readonly deviating: ReadonlySet<string>;
-  /** Paths of `ofPayload` with other values than the kubelet runs with. */
-  readonly notRunning: ReadonlySet<string>;
-  /** The effective configuration with the payload. */
-  readonly desired: JsonObject;
-  /** The effective configuration with its sources. */
-  readonly layered: LayeredConfig;
-}
+type FoundChanges = ReturnType<typeof changesOf>;
 
 /** Compares a payload with the local configuration and with the running one. */
-export function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode): FoundChanges {
+export function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode) {
   const { minor, catalogue, flags } = node;
   const input = { catalogue, minor, flags, dropIns: node.dropIns.map(parseHostFile), dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });
@@ -84,12 +66,22 @@ export function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, nod
   ) as [JsonObject, JsonObject];
   const pathsFrom = (other: JsonObject): ReadonlySet<string> => new Set(classifyChanges(other, payloadAlone, node).map(({ path }) => path));
   return {
+    /** Relative to the effective configuration: the changes to apply. */
     ofRunning: classifyChanges(node.running ?? before, desired, node),
+    /** Relative to the local configuration: the changes to report. */
     ofLocal: classifyChanges(before, desired, node),
+    /**
+     * The fields that the payload sets to other values than the local configuration, both without flags and drop-ins: a
+     * flag may override a field today and be removed tomorrow.
+     */
     ofPayload: classifyChanges(localAlone, payloadAlone, node),
+    /** Paths of `ofPayload` with other values than the flags, drop-ins and the local configuration give together. */
     deviating: pathsFrom(before),
+    /** Paths of `ofPayload` with other values than the kubelet runs with. */
     notRunning: pathsFrom(node.running ?? before),
+    /** The effective configuration with the payload. */
     desired,
+    /** The effective configuration with its sources. */
     layered: running.layered,
   };
 }

@@ -58,6 +58,12 @@ export interface PreparedPayload {
   readonly warning: OtherMinorWarning | null;
 }
 
+/** A payload that is rejected before its content is known. */
+export function refusedPayload(identity: ConfigIdentity, refusal: Fault): PreparedPayload {
+  const candidate = { identity, hash: null, changes: [] };
+  return { candidate, files: null, sets: null, places: {}, refusal, config: null, fields: [], warning: null };
+}
+
 /**
  * Builds the payload of one node from a ConfigMap, before the node is changed: the document under the key
  * (complete, or an overlay on the local configuration), then the layers `KEY.group.GROUP` and
@@ -73,34 +79,16 @@ export function preparePayload(
 ): PreparedPayload {
   const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
   const refuse = (code: Fault['code'], cause: string, more: Partial<PreparedPayload> = {}): PreparedPayload => ({
-    candidate: { identity, hash: null, changes: [] },
-    files: null,
-    sets: null,
-    places: {},
-    refusal: { code, cause },
-    config: null,
-    fields: [],
+    ...refusedPayload(identity, { code, cause }),
     warning,
     ...more,
   });
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
-  const keys = [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`].filter((name) => Object.hasOwn(data, name));
   const local = parseHostFile(node.local);
-  let config: JsonObject = {};
-  let sets: readonly string[] | null = null;
-  const places = new Map<string, string>();
-  for (const name of keys) {
-    const layer = readLayer(parseHostFile({ path: name, text: data[name] as string }), node);
-    if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
-    if (!layer.isOverlay && name !== key)
-      return refuse('LOAD_FAILED', `the key ${name} of the ConfigMap must contain a document of kind ${OVERLAY_KIND}`);
-    const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
-    if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
-    config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
-    for (const [path, line] of layer.lines) places.set(path, line === null ? name : `${name}:${line}`);
-    if (layer.isOverlay && (name === key || sets !== null)) sets = [...new Set([...(sets ?? []), ...setBy(layer)])];
-  }
+  const merged = mergeKeys(data, key, local, node);
+  if ('issue' in merged) return refuse('LOAD_FAILED', merged.issue);
+  const { config, sets, places } = merged;
   const rendered = render(config, node);
   if ('issue' in rendered) return refuse('LOAD_FAILED', rendered.issue);
   const siblings = siblingsOf(config, data);
@@ -130,12 +118,37 @@ export function preparePayload(
     candidate,
     files,
     sets,
-    places: Object.fromEntries(places),
+    places,
     refusal: null,
     config: found.desired,
     fields: found.ofPayload,
     warning,
   };
+}
+
+/** Merges the document under the key, the local configuration below an overlay, and the layers of the group and the node. */
+function mergeKeys(
+  data: Readonly<Record<string, string>>,
+  key: string,
+  local: ParsedHostFile,
+  node: PayloadNode,
+): (Pick<PreparedPayload, 'sets' | 'places'> & { readonly config: JsonObject }) | { readonly issue: string } {
+  let config: JsonObject = {};
+  let sets: readonly string[] | null = null;
+  const places = new Map<string, string>();
+  for (const name of [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`]) {
+    if (!Object.hasOwn(data, name)) continue;
+    const layer = readLayer(parseHostFile({ path: name, text: data[name] as string }), node);
+    if ('issue' in layer) return layer;
+    if (!layer.isOverlay && name !== key)
+      return { issue: `the key ${name} of the ConfigMap must contain a document of kind ${OVERLAY_KIND}` };
+    const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
+    if ('issue' in below) return below;
+    config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
+    for (const [path, line] of layer.lines) places.set(path, line === null ? name : `${name}:${line}`);
+    if (layer.isOverlay && (name === key || sets !== null)) sets = [...new Set([...(sets ?? []), ...setBy(layer)])];
+  }
+  return { config, sets, places: Object.fromEntries(places) };
 }
 
 /**

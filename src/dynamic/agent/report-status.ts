@@ -22,10 +22,7 @@ export type StatusReporter = ReturnType<typeof statusReporter>;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 const FINAL_REFUSALS = ['CLUSTER_ALREADY_EXISTS', 'CLUSTER_FORBIDDEN', 'CLUSTER_INVALID'] as const;
-/**
- * Limit of queued Events during a long outage: the oldest are dropped, because the status has the current
- * state.
- */
+/** Limit of queued Events during a long outage: the oldest are dropped, because the status has the current state. */
 const MOST_WAITING = 50;
 
 /**

@@ -9,6 +9,7 @@ import { type ConfigSigners, parseSigners, type SignerLimits, signatureVerdict }
 import { parseStatement, SIGNATURE_KEY, STATEMENT_KEY, sha256Of, statementMismatch } from '../signing/statement.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { type AssignedObject, identityOf, type PreparedAssignment, prepareAssigned } from './prepare-assigned.ts';
+import { refusedPayload } from './prepare-payload.ts';
 import type { AgentState } from './state.ts';
 
 /**
@@ -36,17 +37,7 @@ export async function prepareVerified(
 }
 
 function notSigned({ source, object }: AssignedObject, cause: string): PreparedAssignment {
-  return {
-    candidate: { identity: identityOf(source, object), hash: null, changes: [] },
-    files: null,
-    sets: null,
-    places: {},
-    refusal: { code: 'NOT_SIGNED', cause },
-    config: null,
-    fields: [],
-    warning: null,
-    podWarnings: [],
-  };
+  return { ...refusedPayload(identityOf(source, object), { code: 'NOT_SIGNED', cause }), podWarnings: [] };
 }
 
 type SignatureCheck =

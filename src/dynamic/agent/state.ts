@@ -47,10 +47,7 @@ export interface SyncFailure {
 interface Always {
   /** The configuration last set; null: the local configuration. */
   readonly active: Payload | null;
-  /**
-   * The configuration last observed with the kubelet process; null: the local configuration. The status
-   * reports it.
-   */
+  /** The configuration last observed with the kubelet process; null: the local configuration. The status reports it. */
   readonly lastObserved: Payload | null;
   /**
    * Reason why the process has not been observed with `lastObserved` since the last change, as a clause; null: it
@@ -255,10 +252,7 @@ export type AgentEvent =
 /** An event of one kind. */
 export type EventOf<Kind extends AgentEvent['kind']> = Extract<AgentEvent, { readonly kind: Kind }>;
 
-/**
- * Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is
- * recorded.
- */
+/** Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is recorded. */
 export type AgentEffect =
   /** Record the node before a switch that starts a trial. Answered by `recorded` or `switch-failed`. */
   | { readonly kind: 'record'; readonly id: number; readonly to: string | null }

@@ -5,9 +5,7 @@ import { type AgentState, assignedOf, type Fault, isObserved, isObservedWithTarg
 /** The Node condition for the configuration. Kubelets 1.8 to 1.10 had one of the same name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
 
-/**
- * Reasons of the condition before and after the kubelet was observed healthy with an assigned configuration.
- */
+/** Reasons of the condition before and after the kubelet was observed healthy with an assigned configuration. */
 export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 export const GOOD_REASON = 'Good';
@@ -24,10 +22,7 @@ export const ASSIGNMENT_LOST_REASON = 'AssignmentLost';
 const TRIAL_PAUSED = 'paused because the configuration cannot be verified';
 const EARLIER_TRIAL_PAUSED = 'whose time does not count while not all can be seen';
 
-/**
- * Whether the message of a condition, also of an earlier agent, is that of a trial paused for unobservable
- * facts.
- */
+/** Whether the message of a condition, also of an earlier agent, is that of a trial paused for unobservable facts. */
 export function isTrialPaused(message: string): boolean {
   return message.includes(TRIAL_PAUSED) || message.includes(EARLIER_TRIAL_PAUSED);
 }
@@ -47,9 +42,7 @@ export interface ConfigCondition {
   readonly message: string;
 }
 
-/**
- * The reported status, in the form of `Node.status.config`. Errors use the kubelet's texts where one exists.
- */
+/** The reported status, in the form of `Node.status.config`. Errors use the kubelet's texts where one exists. */
 export function configStatusOf(state: AgentState): ConfigStatus {
   return {
     assigned: assignedOf(state)?.identity ?? null,

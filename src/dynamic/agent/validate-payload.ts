@@ -80,10 +80,7 @@ export function validateOverlay(document: SourceDocument, options: ValidationOpt
   );
 }
 
-/**
- * A payload that disables the gate of its own feature. From 1.22 the kubelet has the gate as a flag, which
- * wins.
- */
+/** A payload that disables the gate of its own feature. From 1.22 the kubelet has the gate as a flag, which wins. */
 function ownFindings(text: string, file: string, options: KubeletReader): readonly Problem[] {
   const document = parseSource(text, file).documents[0];
   if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];

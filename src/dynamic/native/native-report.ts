@@ -31,9 +31,7 @@ export interface ObservedStore {
 
 export type MetaName = 'assigned' | 'lastKnownGood';
 
-/**
- * Null: the payload does not exist. Otherwise the errors for which the kubelet refuses it, without warnings.
- */
+/** Null: the payload does not exist. Otherwise the errors for which the kubelet refuses it, without warnings. */
 export type PayloadReading = readonly Problem[] | null;
 
 /** Comparison of a checkpoint with the data of its ConfigMap. */

@@ -39,10 +39,7 @@ type ConfigState = 'off' | 'local' | 'waiting' | 'trial' | 'good' | 'rolled-back
 
 export interface ConfigVerdict {
   readonly state: ConfigState;
-  /**
-   * Time of the last configuration change; for `not-synced`, the time of the first failed read. Null:
-   * unknown.
-   */
+  /** Time of the last configuration change; for `not-synced`, the time of the first failed read. Null: unknown. */
   readonly since: Date | null;
   /** Reason as a clause; null: none. */
   readonly why: string | null;
@@ -142,10 +139,7 @@ function whyNotReported({ backend, report }: NodeConfig, notReady: string | null
 
 const NOT_OBSERVED_MESSAGE = 'the kubelet has not been observed healthy with this configuration yet';
 
-/**
- * The agent observed the active configuration. The condition is written first and may be ahead of the
- * annotation.
- */
+/** The agent observed the active configuration. The condition is written first and may be ahead of the annotation. */
 function isAssignmentInProgress({ agentCondition }: NodeConfig): boolean {
   return agentCondition !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(agentCondition.reason);
 }

@@ -1,3 +1,4 @@
+import type { Json } from '../../base/json.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -43,10 +44,7 @@ export interface NodeConfig {
   readonly resourceVersion: string;
   /** The reported status; null: never reported, so that neither kubelet nor agent reads the source. */
   readonly status: ConfigStatus | null;
-  /**
-   * Whether the agent has observed a healthy kubelet with the configuration in trial. Always true for
-   * `native`.
-   */
+  /** Whether the agent has observed a healthy kubelet with the configuration in trial. Always true for `native`. */
   readonly isTrialHealthy: boolean;
   /** Condition of the agent; null: native, or no condition. */
   readonly agentCondition: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
@@ -66,7 +64,10 @@ export interface NodeConfig {
  * @param chosen value of `--backend`, which takes precedence
  */
 export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
-  const { spec = {}, status = {} } = node as { readonly spec?: NodeSpec; readonly status?: NodeStatus };
+  const { spec = {}, status = {} } = node as {
+    readonly spec?: { readonly configSource?: Json };
+    readonly status?: { readonly nodeInfo?: { readonly kubeletVersion?: string }; readonly config?: Json };
+  };
   const annotations = node.metadata.annotations ?? {};
   const kubeletVersion = status.nodeInfo?.kubeletVersion ?? '';
   const minor = parseMinor(kubeletVersion);
@@ -103,13 +104,4 @@ function readAgentCondition(node: KubeObject): NodeConfig['agentCondition'] {
   if (condition === null) return null;
   const since = new Date(condition.lastTransitionTime ?? Number.NaN);
   return { reason: condition.reason ?? '', message: condition.message ?? '', since: Number.isNaN(since.getTime()) ? null : since };
-}
-
-interface NodeSpec {
-  readonly configSource?: Parameters<typeof parseConfigSource>[0];
-}
-
-interface NodeStatus {
-  readonly nodeInfo?: { readonly kubeletVersion?: string };
-  readonly config?: Parameters<typeof parseConfigStatus>[0];
 }

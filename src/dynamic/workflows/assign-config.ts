@@ -40,9 +40,7 @@ export interface AssignedBy extends NewAssigner {
   readonly allowPodLoss: boolean;
 }
 
-/**
- * Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged.
- */
+/** Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged. */
 export function planAssignment(node: NodeConfig, desired: ConfigSource | null, assigned: AssignedBy): AssignmentPatch | null {
   const { name, backend, source } = node;
   const permission = permissionPatch(node, desired, assigned);

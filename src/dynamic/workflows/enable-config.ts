@@ -181,7 +181,6 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     kubeletDirectory: canReplaceManagerState(options.allow) ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
     keepsDropInDirectory: installed.keepsDropInDirectory,
   });
-  const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
   return {
     input: {
       program,
@@ -189,14 +188,9 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       directory: AGENT_DIRECTORY,
       signers: signers.kind === 'unchanged' ? null : { text: signers.kind === 'required' ? signers.text : null },
       agent: {
-        files: [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, dropIn.text)],
-        removed: [],
+        ...unitsWith(found, [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, dropIn.text)]),
         running: AGENT_SERVICE,
-        stopped: null,
         readyUrl: options.agentAddress === null ? null : `http://${options.agentAddress}/readyz`,
-        kubelet: null,
-        health: found.health,
-        verification: found.verification,
       },
       assignment: move?.input ?? null,
       formerAccount: { nodeName, directory: AGENT_DIRECTORY },
@@ -282,24 +276,19 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
     if (warning !== null) warnings.push(warning);
   }
   if (flags === null || flags.kind === 'impossible') return { input: {}, warnings, refusals };
-  const files = flags.kind === 'up-to-date' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
-  const reason = 'the flags of the kubelet change';
-  return {
-    input: {
-      kubelet: {
-        files,
-        removed: [],
-        running: null,
-        stopped: null,
-        readyUrl: null,
-        kubelet: { when: found.runsWith('dynamic-config-dir') ? 'changed' : 'always', reason },
-        health: found.health,
-        verification: found.verification,
-      },
-    },
-    warnings,
-    refusals,
-  };
+  const units = unitsWith(found, flags.kind === 'up-to-date' ? [] : [unitFile(NATIVE_DROP_IN, flags.text)]);
+  const when = found.runsWith('dynamic-config-dir') ? 'changed' : 'always';
+  const kubelet: ChangeUnitsInput = { ...units, kubelet: { when, reason: 'the flags of the kubelet change' } };
+  return { input: { kubelet }, warnings, refusals };
+}
+
+function unitFile(path: string, content: string): DesiredFile {
+  return { path, content, mode: 0o644, owner: 'root:root' };
+}
+
+/** Only these files are written; no unit is started or stopped. */
+function unitsWith({ health, verification }: DynamicHost, files: readonly DesiredFile[]): ChangeUnitsInput {
+  return { files, removed: [], running: null, stopped: null, readyUrl: null, kubelet: null, health, verification };
 }
 
 /** The first API server with dry runs. */

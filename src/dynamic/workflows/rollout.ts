@@ -52,10 +52,7 @@ export function assignedBy(
 
 const MIN_READY_MS = 30_000;
 
-/**
- * Time that a node must be Ready before it is updated. With `wait: good` the complete trial replaces this
- * time.
- */
+/** Time that a node must be Ready before it is updated. With `wait: good` the complete trial replaces this time. */
 export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number): number {
   if (minReadyMs !== null) return minReadyMs;
   return total > 1 && wait === 'trial' ? MIN_READY_MS : 0;
