@@ -13,7 +13,6 @@ import type { PlanRequest, WithPlan } from './output/show-plan.ts';
 import { showClusterPlan } from './output/show-plan.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
 
-
 export type DynamicAssignRequest = WithPlan<AssignToNodesRequest>;
 
 /**

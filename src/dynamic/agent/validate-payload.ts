@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
-import { type Catalogue, formatMinor, type KubeletReader, type Minor, nearestKnownMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { formatMinor, type KubeletReader, type Minor, nearestKnownMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/documents/decode.ts';
 import { OTHER_MINOR_CODE } from '../../kubelet/minor-option.ts';
 import { FIRST_GATED_MINOR } from '../../kubelet/node-agent/native-flags.ts';

@@ -39,7 +39,8 @@ export async function assignToNodes(
   try {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const checked = await checkAssignment(services, cluster, request, { names, text, reporter });
-    if (request.run.dryRun) return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
+    if (request.run.dryRun)
+      return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
     return { kind: 'ended' as const, end: await executeAssignment(services, cluster, checked, { ...request, ...view, selector }) };
   } finally {
