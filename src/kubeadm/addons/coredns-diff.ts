@@ -32,12 +32,11 @@ export function diffCoredns(
   return { changes, warnings: [...corefile.warnings, ...service.warnings] };
 }
 
-interface Diff {
-  readonly change: ClusterChange | null;
-  readonly warnings: readonly Warning[];
-}
-
-function diffCorefile(found: KubeObject | null, desired: KubeObject, force: boolean): Diff {
+function diffCorefile(
+  found: KubeObject | null,
+  desired: KubeObject,
+  force: boolean,
+): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
   const [before, after] = [found === null ? '' : (dataOf(found)[COREFILE_KEY] ?? ''), dataOf(desired)[COREFILE_KEY] ?? ''];
   if (found === null || before === '' || before === after || isOwnCorefile(before) || force)
     return { change: diffObject(found, desired), warnings: [] };
@@ -54,7 +53,7 @@ function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObje
   return { ...desired, spec: { ...ours, replicas: existing.replicas } } as KubeObject;
 }
 
-function diffService(found: KubeObject | null, desired: KubeObject): Diff {
+function diffService(found: KubeObject | null, desired: KubeObject): ReturnType<typeof diffCorefile> {
   const [existing, ours] = [specOf(found).clusterIP, specOf(desired).clusterIP];
   if (found === null || existing === ours) return { change: diffObject(found, desired), warnings: [] };
   const message = `Service kube-system/kube-dns is kept: its clusterIP is ${String(existing)} instead of ${String(ours)}, and a clusterIP is immutable. Set clusterDNS of the kubelets to ${String(existing)}, or delete the Service and rerun the command`;
@@ -62,11 +61,6 @@ function diffService(found: KubeObject | null, desired: KubeObject): Diff {
   return { change: diffObject(found, kept), warnings: [{ code: 'DNS_ADDRESS_KEPT', message }] };
 }
 
-interface Spec {
-  readonly replicas?: number;
-  readonly clusterIP?: string;
-}
-
-function specOf(object: KubeObject | null): Spec {
-  return (object?.spec ?? {}) as Spec;
+function specOf(object: KubeObject | null) {
+  return (object?.spec ?? {}) as { readonly replicas?: number; readonly clusterIP?: string };
 }

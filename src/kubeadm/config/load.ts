@@ -243,24 +243,17 @@ function moveTimeout(models: ModelSet, timeout: DurationText, origins: Map<strin
   return { ...models, init: { ...models.init, timeouts: { ...models.init?.timeouts, controlPlaneComponentHealthCheck: timeout } } };
 }
 
-/** The content of one document of a file. */
-interface ModelPart {
-  readonly kind: ModelKind;
-  readonly version: SchemaVersion;
-  readonly models: ConvertedModel;
-  readonly problems: readonly Problem[];
-  /** By kind and model path. */
-  readonly origins: Origins;
-}
+/** The content of one document of a file; its origins are by kind and model path. */
+type ModelPart = ReturnType<typeof readModel>;
 
 /** Reads one document of kubeadm.k8s.io into the model; converts v1beta3. */
-function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion): ModelPart {
+function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion) {
   const oldKind = version === 'v1beta3' && kind in V1BETA3_SCHEMAS ? (kind as keyof typeof V1BETA3_SCHEMAS) : null;
   const schema: z.ZodType<object> = oldKind === null ? V1BETA4_SCHEMAS[kind] : V1BETA3_SCHEMAS[oldKind];
   const { value, problems, origins } = readDocument(document, schema, grammarOf(kind, version));
   const moved = new Map<string, string>();
   const convert = oldKind && (V1BETA3_CONVERSIONS[oldKind] as (written: object, paths: typeof moved) => ConvertedModel);
-  const models = convert === null ? { [MODEL_MEMBERS[kind]]: value } : convert(value, moved);
+  const models: ConvertedModel = convert === null ? { [MODEL_MEMBERS[kind]]: value } : convert(value, moved);
   return { kind, version, models, problems, origins: inModel(kind, document, origins, moved) };
 }
 

@@ -17,25 +17,15 @@ interface ComponentFlag {
   readonly minors?: readonly [number, number];
 }
 
-/** The flags of a component in the known minors: 35 for Kubernetes 1.35, 6 for etcd 3.6. */
-interface KnownComponent {
-  readonly minors: readonly [number, number];
-  readonly flags: readonly ComponentFlag[];
-}
-
-type ComponentFlags = Readonly<Record<StaticPodName, KnownComponent>>;
+/** The flags of each component in the known minors: 35 for Kubernetes 1.35, 6 for etcd 3.6. */
+type ComponentFlags = {
+  readonly [K in StaticPodName]: { readonly minors: readonly [number, number]; readonly flags: readonly ComponentFlag[] };
+};
 
 export async function loadComponentFlags(): Promise<ComponentFlags> {
   const { default: data } = await import('../data/component-flags.json', { with: { type: 'json' } });
   // test/unit/kubeadm/control-plane/component-flags.test.ts checks the members.
   return data as unknown as ComponentFlags;
-}
-
-/** The version of a component in a cluster. */
-interface ComponentVersion {
-  readonly minor: number;
-  /** False for images whose flags may differ: another repository, a pre-release, a version without data. */
-  readonly isCertain: boolean;
 }
 
 const REPOSITORY = 'registry.k8s.io';
@@ -56,7 +46,7 @@ export function componentArgumentFindings(
   const kubernetes = versionOf(version, isOfficial);
   const { imageTag = releaseFacts(version).etcd, imageRepository = REPOSITORY } = etcd?.local ?? {};
   const ofEtcd = versionOf(imageTag.replace(/^v?/, 'v').replace(/-\d+$/, ''), isOfficial && imageRepository === REPOSITORY);
-  const parts: readonly (readonly [StaticPodName, string, readonly Arg[] | undefined, ComponentVersion])[] = [
+  const parts: readonly (readonly [StaticPodName, string, readonly Arg[] | undefined, ReturnType<typeof versionOf>])[] = [
     ['kube-apiserver', 'apiServer', apiServer?.extraArgs, kubernetes],
     ['kube-controller-manager', 'controllerManager', controllerManager?.extraArgs, kubernetes],
     ['kube-scheduler', 'scheduler', scheduler?.extraArgs, kubernetes],
@@ -74,7 +64,8 @@ export function componentArgumentFindings(
   });
 }
 
-function versionOf(version: string, isOfficial: boolean): ComponentVersion {
+/** `isCertain` is false for images whose flags may differ: another repository, a pre-release, a version without data. */
+function versionOf(version: string, isOfficial: boolean) {
   const parsed = parseSemanticVersion(version);
   return { minor: parsed?.minor ?? Number.POSITIVE_INFINITY, isCertain: isOfficial && parsed !== null && !version.includes('-') };
 }
@@ -86,7 +77,11 @@ interface FlagsInVersion extends ProgramFlags {
   readonly entry: (name: string) => ComponentFlag | undefined;
 }
 
-function flagsOf(name: StaticPodName, { minors, flags }: KnownComponent, { minor, isCertain }: ComponentVersion): FlagsInVersion {
+function flagsOf(
+  name: StaticPodName,
+  { minors, flags }: ComponentFlags[StaticPodName],
+  { minor, isCertain }: ReturnType<typeof versionOf>,
+): FlagsInVersion {
   const nearest = Math.min(Math.max(minor, minors[0]), minors[1]);
   const major = name === 'etcd' ? 3 : 1;
   const inVersion = flags.filter(({ minors: [first, last] = minors }) => first <= nearest && nearest <= last);

@@ -4,27 +4,22 @@ import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { commandOf, flagValue } from './component-endpoints.ts';
 
 /** An etcd member according to its manifest on the host. */
-export interface EtcdOnHost {
-  /** `https://ADDRESS:2380` */
-  readonly peerURL: string | null;
-  /** `https://ADDRESS:2379` */
-  readonly clientURL: string | null;
-  /** Host path. */
-  readonly dataDir: string;
-  /** The member created its own cluster: other members may not know it yet. */
-  readonly isFirst: boolean;
-}
+export type EtcdOnHost = ReturnType<typeof readEtcdManifest>;
 
 /** Reads an etcd manifest; unreadable parts get kubeadm's defaults. */
-export function readEtcdManifest(text: string): EtcdOnHost {
+export function readEtcdManifest(text: string) {
   const pod = readYaml(text);
   const object: JsonObject = isJsonObject(pod) ? pod : {};
   const words = commandOf(object, 'etcd');
   const first = (flag: string): string | null => flagValue(words, flag)?.split(',')[0] ?? null;
   return {
+    /** `https://ADDRESS:2380` */
     peerURL: first('initial-advertise-peer-urls'),
+    /** `https://ADDRESS:2379` */
     clientURL: first('advertise-client-urls'),
+    /** Host path. */
     dataDir: hostPathOf(object, 'etcd-data') ?? ETCD_DATA_DIR,
+    /** The member created its own cluster: other members may not know it yet. */
     isFirst: flagValue(words, 'initial-cluster-state') !== 'existing',
   };
 }

@@ -1,9 +1,9 @@
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { LocalEtcd } from '../config/model.ts';
 import { releaseFacts } from '../config/releases.ts';
 import { hasLocalEtcd } from './model.ts';
+import type { StaticPodName } from './paths.ts';
 
 /** kubeadm's default repository, where CoreDNS has its own folder. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';
@@ -14,10 +14,11 @@ export const DEFAULT_PAUSE_IMAGE = pauseImage({ imageRepository: DEFAULT_REPOSIT
 /** Repository of builds that are not releases (`ci/v1.36.2-10+abcdef`); a configured repository wins. */
 const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
 
-type KubernetesImage = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kube-proxy';
-
 /** The image of a component that is released with Kubernetes. */
-export function kubernetesImage(name: KubernetesImage, { imageRepository, kubernetesVersion }: DefaultedCluster): string {
+export function kubernetesImage(
+  name: Exclude<StaticPodName, 'etcd'> | 'kube-proxy',
+  { imageRepository, kubernetesVersion }: DefaultedCluster,
+): string {
   const isBuild = releaseOfVersion(kubernetesVersion) !== kubernetesVersion;
   const repository = isBuild && imageRepository === DEFAULT_REPOSITORY ? CI_REPOSITORY : imageRepository;
   return `${repository}/${name}:${versionTag(kubernetesVersion)}`;
@@ -29,21 +30,16 @@ export function versionTag(kubernetesVersion: string): string {
 }
 
 /** The image of local etcd; `etcd.local` can override repository and tag. */
-export function etcdImage(cluster: DefaultedCluster): string {
-  return imageOf('etcd', cluster.etcd.local ?? {}, {
-    imageRepository: cluster.imageRepository,
-    imageTag: releaseFacts(cluster.kubernetesVersion).etcd,
-  });
+export function etcdImage({ etcd, imageRepository, kubernetesVersion }: DefaultedCluster): string {
+  const { local = {} } = etcd;
+  return `${local.imageRepository || imageRepository}/etcd:${local.imageTag || releaseFacts(kubernetesVersion).etcd}`;
 }
 
 /** The image of CoreDNS; `dns` can override repository and tag. */
 export function corednsImage({ dns, imageRepository, kubernetesVersion }: DefaultedCluster): string {
   const repository = dns.imageRepository || imageRepository;
-  return imageOf('coredns', dns, {
-    imageRepository: repository,
-    imageTag: releaseFacts(kubernetesVersion).coredns,
-    folder: repository === DEFAULT_REPOSITORY ? '/coredns' : '',
-  });
+  const folder = repository === DEFAULT_REPOSITORY ? '/coredns' : '';
+  return `${repository}${folder}/coredns:${dns.imageTag || releaseFacts(kubernetesVersion).coredns}`;
 }
 
 /** The image of pod sandboxes; its program only waits. Without a version: that of the newest known release. */
@@ -76,12 +72,6 @@ export function workerImages(cluster: DefaultedCluster): readonly string[] {
     ...(cluster.dns.disabled ? [] : [corednsImage(cluster)]),
     pauseImage(cluster),
   ];
-}
-
-type ImageMeta = Pick<LocalEtcd, 'imageRepository' | 'imageTag'>;
-
-function imageOf(name: string, own: ImageMeta, other: Required<ImageMeta> & { readonly folder?: string }): string {
-  return `${own.imageRepository || other.imageRepository}${other.folder ?? ''}/${name}:${own.imageTag || other.imageTag}`;
 }
 
 /** The tag of an image: `v1.36.2` of `registry:5000/name:v1.36.2@sha256:…`; empty without a tag. */

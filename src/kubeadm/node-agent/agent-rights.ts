@@ -5,14 +5,6 @@ import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
-/** The Node whose kubelet gets the permissions that its agent needs. */
-interface AgentRights {
-  readonly nodeName: string;
-  /** UID of the Node, which owns the RBAC objects. Null: not known. */
-  readonly nodeUid: string | null;
-  readonly namespace: string;
-}
-
 /** The name of the roles and bindings of one node. */
 export function agentRightsName(nodeName: string): string {
   return `kubeletadm:agent:${nodeName}`;
@@ -26,10 +18,19 @@ export function agentRightsName(nodeName: string): string {
  *
  * `nodes/proxy` is never granted: a node controls the addresses of its own Node, so the API server would
  * connect to any other kubelet on its behalf.
+ * @param rights.nodeUid UID of the Node, which owns the RBAC objects; null: not known
  * @returns Role, RoleBinding, ClusterRole and ClusterRoleBinding, owned by the Node, so that the garbage
  *   collector deletes them with it
  */
-export function agentRights({ nodeName, nodeUid, namespace }: AgentRights): readonly KubeObject[] {
+export function agentRights({
+  nodeName,
+  nodeUid,
+  namespace,
+}: {
+  readonly nodeName: string;
+  readonly nodeUid: string | null;
+  readonly namespace: string;
+}): readonly KubeObject[] {
   const name = agentRightsName(nodeName);
   const subjects = [{ apiGroup: RBAC_GROUP, kind: 'User', name: `system:node:${nodeName}` }];
   const owner = nodeUid === null ? {} : { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeUid }] };

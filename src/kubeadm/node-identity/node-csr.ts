@@ -9,13 +9,6 @@ export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 export const CSRS = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
 
-/** State of a CSR: the latest decision of the approver and the signer. */
-type CsrState =
-  | { readonly kind: 'pending' }
-  | { readonly kind: 'approved' }
-  | { readonly kind: 'issued' }
-  | { readonly kind: 'denied' | 'failed'; readonly why: string };
-
 /** The parts of a CertificateSigningRequest that matter for nodes. */
 export interface NodeCsr {
   readonly name: string;
@@ -25,7 +18,8 @@ export interface NodeCsr {
   readonly groups: readonly string[];
   readonly usages: readonly string[];
   readonly expirationSeconds: number | null;
-  readonly state: CsrState;
+  /** The latest decision of the approver and the signer. */
+  readonly state: { readonly kind: 'pending' | 'approved' | 'issued' } | { readonly kind: 'denied' | 'failed'; readonly why: string };
   /** Null when the request cannot be parsed. */
   readonly request: CertificateRequest | null;
 }
@@ -69,7 +63,7 @@ export function readNodeCsr(object: KubeObject): NodeCsr {
   };
 }
 
-function stateOf(status: z.infer<typeof SCHEMA>['status']): CsrState {
+function stateOf(status: z.infer<typeof SCHEMA>['status']): NodeCsr['state'] {
   const conditions = status?.conditions ?? [];
   const certificate = status?.certificate ?? '';
   const found = (type: string) => conditions.find((condition) => condition.type === type);

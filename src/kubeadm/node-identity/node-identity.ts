@@ -21,24 +21,13 @@ import {
 } from './node-identity-problems.ts';
 
 /** Whether a host proved which Node its kubelet is. */
-export type NodeProof = { readonly kind: 'proven'; readonly nodeName: string } | UnprovenNode;
-
-interface UnprovenNode extends NodeProofFailure {
-  readonly kind: 'unproven';
-  /** The Node name in an unverified certificate: sufficient to reject a contradiction, never to act on. */
-  readonly claimed: string | null;
-}
-
-export interface ProofRules {
-  /** CAs that the API server accepts for client certificates. */
-  readonly cas: readonly CertificateContent[];
-  /** The text that the host had to sign. */
-  readonly challenge: string;
-  /** Time of the local host: the clock of the host is not trusted. */
-  readonly now: Date;
-  /** Accept an expired certificate, since it is about to be renewed. */
-  readonly acceptsExpired?: boolean | undefined;
-}
+export type NodeProof =
+  | { readonly kind: 'proven'; readonly nodeName: string }
+  | (NodeProofFailure & {
+      readonly kind: 'unproven';
+      /** The Node name in an unverified certificate: sufficient to reject a contradiction, never to act on. */
+      readonly claimed: string | null;
+    });
 
 /** Tolerated clock difference between the local host and the signer of a new certificate. */
 const CLOCK_SKEW_MS = 3_600_000;
@@ -62,12 +51,21 @@ export function challengeOf(nonce: string): string {
  */
 export function proveNode(
   { certificate: pem, source, signature, errorOutput, lacksOpenssl = false }: NodeEvidence,
-  rules: ProofRules,
+  rules: {
+    /** CAs that the API server accepts for client certificates. */
+    readonly cas: readonly CertificateContent[];
+    /** The text that the host had to sign. */
+    readonly challenge: string;
+    /** Time of the local host: the clock of the host is not trusted. */
+    readonly now: Date;
+    /** Accept an expired certificate, since it is about to be renewed. */
+    readonly acceptsExpired?: boolean | undefined;
+  },
 ): NodeProof {
   const where = printable(source ?? '');
   const certificate = pem === null ? null : readCertificate(pem);
   const claimed = certificate === null ? null : nodeOfSubject(certificate);
-  const unproven = (cause: NodeProofFailure['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
+  const unproven = (cause: NodeProofFailure['cause'], why: string): NodeProof => ({ kind: 'unproven', cause, why, claimed });
   if (pem === null) return unproven('missing', `the host has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
   const its = `the kubelet client certificate in ${where}`;
   if (certificate === null) return unproven('missing', `${its} is damaged`);

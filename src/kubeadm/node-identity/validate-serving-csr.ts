@@ -59,20 +59,14 @@ interface CsrRefusal {
   readonly message: string;
 }
 
-/** A SAN of a CSR, with the sources that confirm it for the node. */
-interface CheckedSan {
-  /** `DNS:node2`, escaped for printing. */
-  readonly san: string;
-  /** Strongest source first; empty: no source. */
-  readonly sources: readonly string[];
-  /** At least one source is not written by the kubelet. */
-  readonly independent: boolean;
-}
-
 export interface ServingVerdict {
   /** Empty: every check passed. */
   readonly refusals: readonly CsrRefusal[];
-  readonly sans: readonly CheckedSan[];
+  /**
+   * Each SAN, escaped for printing (`DNS:node2`), with the sources that confirm it for the node, the strongest first.
+   * `independent`: at least one of them is not written by the kubelet.
+   */
+  readonly sans: readonly { readonly san: string; readonly sources: readonly string[]; readonly independent: boolean }[];
 }
 
 /** More SANs than any kubelet requests. */

@@ -42,14 +42,6 @@ interface ConfigDropInsInput extends NodeConfigInput {
   readonly layered: LayeredConfig;
 }
 
-interface ConfigDropInsDesign {
-  /** config.yaml: the cluster, the detected fields of the host, patches and instance-config. */
-  readonly base: LayeredConfig;
-  /** The drop-in files, and a text that explains them. */
-  readonly files: readonly DesiredFile[];
-  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
-}
-
 type FieldPath = readonly string[];
 
 /** kubeletadm, its agent and other programs read these fields from config.yaml alone. */
@@ -59,10 +51,12 @@ const FIELDS_OF_CONFIG_YAML: readonly FieldPath[] = [['healthzBindAddress'], ['h
  * Writes the layers of a node as drop-in files of `--config-dir`, and config.yaml without them. A field to which a drop-in file
  * would give another value than the layers stays in config.yaml: `evictionHard`, whose members the kubelet merges over
  * its defaults, and fields of patches and instance-config, which the drop-in files would override.
+ * @returns `base`: config.yaml with the cluster, the detected fields of the host, patches and instance-config; `files`: the
+ *   drop-in files, and a text that explains them
  * @throws AppError CONFIG_DIR_UNSUPPORTED (exit code 3): the kubelet reads no drop-in files; CONFIG_DIR_DIFFERS (exit code
  *   2): the kubelet would read another configuration than that of the layers, or the layers are too many
  */
-export function designConfigDropIns(input: ConfigDropInsInput): ConfigDropInsDesign {
+export function designConfigDropIns(input: ConfigDropInsInput) {
   const { minor, layered, templates } = input;
   if (minor < FIRST_CONFIG_DIR_MINOR) throw unsupported(minor);
   const cluster = layerNodeConfig({ ...input, overlays: [], declared: [], settings: [] }).layered;
@@ -75,20 +69,13 @@ export function designConfigDropIns(input: ConfigDropInsInput): ConfigDropInsDes
   });
   return {
     base,
-    files: [rootFile(CONFIG_DROP_INS_README, String(readme)), ...files],
+    files: [rootFile(CONFIG_DROP_INS_README, String(readme)), ...files] as readonly DesiredFile[],
     origins: Object.fromEntries(layers.map(({ path, config, originOf }) => [path, originsIn(config, originOf)])),
   };
 }
 
-interface Split {
-  readonly base: LayeredConfig;
-  readonly layers: readonly OwnLayer[];
-  readonly files: readonly DesiredFile[];
-  /** Fields for which the kubelet would read another value than that of the layers. */
-  readonly differing: readonly string[];
-}
-
-function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly FieldPath[]): Split {
+/** `differing`: fields for which the kubelet would read another value than that of the layers. */
+function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly FieldPath[]) {
   const { catalogue, minor, layered } = input;
   const base = withKept(cluster, layered, kept);
   const layers = ownLayers(input, kept);
@@ -145,12 +132,10 @@ function ownLayers(input: ConfigDropInsInput, kept: readonly FieldPath[]): reado
   });
 }
 
-interface NamedLayer extends Omit<OwnLayer, 'path'> {
-  readonly name: string;
-  readonly removes: readonly FieldPath[];
-}
-
-function layerOf(overlay: ParsedConfig, named: NodeOverlay | undefined): NamedLayer {
+function layerOf(
+  overlay: ParsedConfig,
+  named: NodeOverlay | undefined,
+): Omit<OwnLayer, 'path'> & { readonly name: string; readonly removes: readonly FieldPath[] } {
   const { apiVersion: _, kind: __, ...config } = overlay.value;
   return {
     name: named?.layer ?? 'overlay',
@@ -161,7 +146,7 @@ function layerOf(overlay: ParsedConfig, named: NodeOverlay | undefined): NamedLa
   };
 }
 
-function settingsLayer(name: 'node' | 'set', settings: readonly FieldSetting[]): NamedLayer {
+function settingsLayer(name: 'node' | 'set', settings: readonly FieldSetting[]): ReturnType<typeof layerOf> {
   const config = settings.reduce<JsonObject>(
     (under, { path, value }) => (value === null ? removeAt(under, path) : setAt(under, path, value)),
     {},

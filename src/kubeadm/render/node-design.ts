@@ -14,25 +14,6 @@ import type { GroupDesign } from './group-design.ts';
 import { checkFlagsEnv } from './group-design.ts';
 import { rootFile, type UnitFilesDesign } from './unit-files.ts';
 
-/** The group of a host, and the inputs that are particular to the host. */
-interface NodeDesignInput {
-  readonly group: GroupDesign;
-  readonly templates: Templates;
-  readonly catalogue: Catalogue;
-  /** Minor version of the kubelet that reads the files. */
-  readonly minor: Minor;
-  readonly nodeName: string;
-  /** Name of the host; null: unknown. */
-  readonly hostname: string | null;
-  readonly criSocket: string;
-  readonly extraArgs: readonly Arg[];
-  /** Flags among them of the host's own unit. Default: none. */
-  readonly kept?: readonly PlacedFlag[];
-  readonly registerWithTaints: readonly Taint[];
-  /** kubeadm's feature gate of this name. */
-  readonly nodeLocalCRISocket: boolean;
-}
-
 /** All rendered files of a host for its kubelet. */
 export interface NodeDesign {
   readonly nodeName: string;
@@ -62,7 +43,23 @@ export interface NodeDesign {
  * Adds the flags of one node to the files of its group, and verifies them.
  * @throws AppError: a flag that cannot be encoded, CONFIG_DIR_CONFLICT, RENDER_CHECK_FAILED
  */
-export function designNode(input: NodeDesignInput): NodeDesign {
+export function designNode(input: {
+  readonly group: GroupDesign;
+  readonly templates: Templates;
+  readonly catalogue: Catalogue;
+  /** Minor version of the kubelet that reads the files. */
+  readonly minor: Minor;
+  readonly nodeName: string;
+  /** Name of the host; null: unknown. */
+  readonly hostname: string | null;
+  readonly criSocket: string;
+  readonly extraArgs: readonly Arg[];
+  /** Flags among them of the host's own unit. Default: none. */
+  readonly kept?: readonly PlacedFlag[];
+  readonly registerWithTaints: readonly Taint[];
+  /** kubeadm's feature gate of this name. */
+  readonly nodeLocalCRISocket: boolean;
+}): NodeDesign {
   const { group, minor, nodeName, criSocket } = input;
   const { layered, mergedYaml, unit, configYaml, instanceConfig, configDropIns } = group;
   const configDir = configDropIns === null ? null : KUBELET_CONF_D;

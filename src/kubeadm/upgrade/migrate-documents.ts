@@ -22,31 +22,23 @@ export interface ClusterMigrationInput {
   readonly force?: boolean;
 }
 
-interface MigratedCluster {
-  /** With the new `kubernetesVersion`, without feature gates that the new kubeadm does not know. */
-  readonly cluster: ClusterConfiguration;
-  /** The new text of key `kubelet`, and whether it carries kubeadm's hash as before. Null: the ConfigMap does not exist. */
-  readonly kubelet: { readonly yaml: string; readonly generated: boolean } | null;
-  /** Each change of the documents, and what changes without a change of the documents. */
-  readonly notes: readonly Warning[];
-  /** What the new kubelet would refuse. */
-  readonly refusals: readonly Problem[];
-}
-
 const KUBEADM_CONFIG = 'ConfigMap kube-system/kubeadm-config';
 const KUBELET_CONFIG = 'ConfigMap kube-system/kubelet-config';
 
 /**
  * The ClusterConfiguration and KubeletConfiguration of a cluster for another version. Comments and order of the
  * KubeletConfiguration are kept.
+ * @returns `cluster`: with the new `kubernetesVersion`, without feature gates that the new kubeadm does not know; `kubelet`:
+ *   the new text of the ConfigMap's key, and whether it carries kubeadm's hash as before, null: no ConfigMap; `notes`: each
+ *   change of the documents, and what changes without one; `refusals`: what the new kubelet would refuse
  */
-export function migrateClusterDocuments(input: ClusterMigrationInput): MigratedCluster {
+export function migrateClusterDocuments(input: ClusterMigrationInput) {
   const { cluster, notes } = migrateCluster(input);
   const kubelet = migrateKubeletConfig(input);
   return { ...kubelet, cluster, notes: [...notes, ...kubelet.notes] };
 }
 
-function migrateCluster({ cluster, target }: ClusterMigrationInput): Pick<MigratedCluster, 'cluster' | 'notes'> {
+function migrateCluster({ cluster, target }: ClusterMigrationInput) {
   const { featureGates: before, ...others } = cluster;
   const known = releaseFacts(target).featureGates;
   const gates = Object.entries(before ?? {});
@@ -66,7 +58,11 @@ function note(path: string, message: string): Warning {
   return { code: 'UPGRADE_CONFIG_MIGRATED', field: path, message: `${KUBEADM_CONFIG}: ${message}` };
 }
 
-function migrateKubeletConfig(input: ClusterMigrationInput): Pick<MigratedCluster, 'kubelet' | 'notes' | 'refusals'> {
+function migrateKubeletConfig(input: ClusterMigrationInput): {
+  readonly kubelet: { readonly yaml: string; readonly generated: boolean } | null;
+  readonly notes: readonly Warning[];
+  readonly refusals: readonly Problem[];
+} {
   const { kubelet, catalogue, force = false } = input;
   const text = kubelet === null ? undefined : dataOf(kubelet)[KUBELET_CONFIG_KEY];
   if (kubelet === null || text === undefined) return { kubelet: null, notes: [], refusals: [] };

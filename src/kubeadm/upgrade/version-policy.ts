@@ -23,22 +23,15 @@ export interface UpgradeVersions {
   readonly allowReleaseCandidates: boolean;
 }
 
-interface VersionVerdict {
-  /** Refused even with `--force`. */
-  readonly mandatory: readonly Problem[];
-  /** Refused without `--force`. */
-  readonly skippable: readonly Problem[];
-  readonly warnings: readonly Warning[];
-}
-
 /**
  * Whether a control plane may be upgraded to a version. The rules are those of kubeadm with two differences: kubeadm can
  * only upgrade to its own minor, and requires `--force` for a later patch than its own; this program upgrades to each minor
  * in `RELEASES`.
+ * @returns `mandatory`: refused even with `--force`; `skippable`: refused without
  * @param releases the minors with known facts, in ascending order
  * @see kubeadm 1.36 phases/upgrade/policy.go EnforceVersionPolicies
  */
-export function checkUpgradeVersions(versions: UpgradeVersions, releases: readonly ReleaseFacts[] = RELEASES): VersionVerdict {
+export function checkUpgradeVersions(versions: UpgradeVersions, releases: readonly ReleaseFacts[] = RELEASES) {
   const target = parseSemanticVersion(versions.target);
   const cluster = parseSemanticVersion(versions.clusterVersion);
   if (target === null) return refused(unreadable('the version to upgrade to', versions.target));
@@ -57,7 +50,7 @@ export function checkUpgradeVersions(versions: UpgradeVersions, releases: readon
  * @param force `--force`: the problems that it may skip become warnings
  */
 export function applyForceUpgrade(
-  { mandatory, skippable, warnings }: VersionVerdict,
+  { mandatory, skippable, warnings }: ReturnType<typeof checkUpgradeVersions>,
   force: boolean,
 ): { readonly refusals: readonly Problem[]; readonly warnings: readonly Warning[] } {
   if (!force) return { refusals: [...mandatory, ...skippable.map(withForceHint)], warnings };
@@ -75,7 +68,7 @@ function withForceHint(problem: Problem): Problem {
   return { ...problem, hint: `${problem.hint === undefined ? '' : `${problem.hint}. `}To continue anyway, use --force` };
 }
 
-function refused(problem: Problem): VersionVerdict {
+function refused(problem: Problem) {
   return { mandatory: [problem], skippable: [], warnings: [] };
 }
 

@@ -10,8 +10,6 @@ import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
 
-type ConnectHost = () => Promise<Host>;
-
 interface ApiServerProbe {
   /** `https://ADDRESS:PORT` */
   readonly server: string;
@@ -62,7 +60,7 @@ export async function hostOpeningConnections(
 export interface ApiServerRoute {
   readonly probe: Omit<ApiServerProbe, 'from'>;
   /** Candidates; the first `MAX_PROBED_HOSTS` are probed in parallel, so that a dead host delays no other. */
-  readonly hosts: readonly ConnectHost[];
+  readonly hosts: readonly (() => Promise<Host>)[];
   readonly reporter: Reporter;
   /** Verbosity at which the chosen host is logged; default: always. */
   readonly verbosity?: 0 | 1;
@@ -87,7 +85,7 @@ export async function findHostWithApiServerAccess(services: ProbePorts, route: A
 }
 
 /** Null: the host or, from it, the API server is unreachable. Errors of a host are reported when the host is processed. */
-async function connectNear(services: ProbePorts, connect: ConnectHost, probe: ApiServerRoute['probe']): Promise<Host | null> {
+async function connectNear(services: ProbePorts, connect: () => Promise<Host>, probe: ApiServerRoute['probe']): Promise<Host | null> {
   const from = await connect().catch(() => null);
   if (from === null) return null;
   try {

@@ -34,17 +34,6 @@ export interface NodeRequest extends FieldsRequest {
   readonly droppedFlags: readonly string[];
 }
 
-interface NodeOptionsInput {
-  readonly config: LoadedConfig;
-  readonly kind: 'init' | 'join';
-  readonly node: NodeRequest;
-  /** Of the command line. */
-  readonly run: RunSettings;
-  /** Files are written to a directory; no service is started. */
-  readonly staged: boolean;
-  readonly reporter: Reporter;
-}
-
 /** Node options and the patches of the other targets. */
 export interface ReadNodeOptions extends NodeOptions {
   /** Patches of all targets except the KubeletConfiguration. */
@@ -54,7 +43,21 @@ export interface ReadNodeOptions extends NodeOptions {
 /** Reads the node options that init and join share, from files and flags. */
 export async function readNodeOptions(
   services: TemplateSource & Pick<LocalFiles, 'input'>,
-  { config, kind, node, staged, reporter, ...input }: NodeOptionsInput,
+  {
+    config,
+    kind,
+    node,
+    run: ofCommandLine,
+    staged,
+    reporter,
+  }: {
+    readonly config: LoadedConfig;
+    readonly kind: 'init' | 'join';
+    readonly node: NodeRequest;
+    readonly run: RunSettings;
+    readonly staged: boolean;
+    readonly reporter: Reporter;
+  },
 ): Promise<ReadNodeOptions> {
   const { droppedFlags } = node;
   const document = kind === 'init' ? config.init : config.join;
@@ -65,7 +68,7 @@ export async function readNodeOptions(
   ];
   const directory = document?.patches?.directory;
   const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
-  const run = withDocument(input.run, document);
+  const run = withDocument(ofCommandLine, document);
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),

@@ -12,11 +12,6 @@ import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
 import { type NodeTrust, nodeTrust } from '../workflows/node/identify-node.ts';
 
-interface ApiServerAddress {
-  readonly server: string;
-  readonly caPem: string;
-}
-
 export type OpenClusterPorts = Pick<LocalFiles, 'env' | 'homeDirectory' | 'input'> & Pick<ClusterConnections, 'connectCluster'>;
 
 export interface KubeconfigRequest {
@@ -37,7 +32,7 @@ export function isKubeconfigGiven({ kubeconfig, context }: KubeconfigRequest): b
 export interface OpenedCluster {
   /** Null: no API server is configured or, in a dry run, reachable. */
   readonly cluster: Cluster | null;
-  readonly apiServer: ApiServerAddress | null;
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   /** tls-server-name of the kubeconfig. */
   readonly tlsServerName?: string | undefined;
   readonly warnings: readonly Warning[];
@@ -133,7 +128,7 @@ async function apiServerAddressOf(
   { input }: Pick<LocalFiles, 'input'>,
   cluster: KubeconfigCluster,
   { file }: Kubeconfig,
-): Promise<ApiServerAddress | null> {
+): Promise<OpenedCluster['apiServer']> {
   if (cluster.caData !== undefined) return { server: cluster.server, caPem: Buffer.from(cluster.caData, 'base64').toString('utf8') };
   if (cluster.caFile === undefined) return null;
   return { server: cluster.server, caPem: await input.readText(resolveKubeconfigPath(file, cluster.caFile)) };

@@ -23,14 +23,12 @@ export interface DiffSide {
   readonly name: string;
   readonly minor: Minor | null;
   /** Decodes the configuration as a kubelet of this minor does. */
-  readonly configOf: (minor: Minor) => ReadConfig;
-}
-
-interface ReadConfig {
-  /** In the shape of `decodeKubeletConfiguration`. */
-  readonly config: JsonObject;
-  /** Fields that this kubelet ignores. */
-  readonly warnings: readonly Problem[];
+  readonly configOf: (minor: Minor) => {
+    /** In the shape of `decodeKubeletConfiguration`. */
+    readonly config: JsonObject;
+    /** Fields that this kubelet ignores. */
+    readonly warnings: readonly Problem[];
+  };
 }
 
 export interface DiffSideContext {
@@ -109,7 +107,7 @@ async function readFile(file: string, { input, catalogue }: DiffSideContext): Pr
   };
 }
 
-function requireDecoded({ value, problems }: DecodedKubeletConfiguration): ReadConfig {
+function requireDecoded({ value, problems }: DecodedKubeletConfiguration) {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return { config: value, warnings: problems };

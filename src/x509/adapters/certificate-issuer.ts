@@ -129,15 +129,13 @@ function wholeSeconds(time: Date): Date {
   return new Date(Math.floor(time.getTime() / 1000) * 1000);
 }
 
-type SigningAlgorithm = { name: 'RSASSA-PKCS1-v1_5'; hash: string } | { name: 'ECDSA'; namedCurve: string; hash: string };
-
 const CURVES: Readonly<Record<string, readonly [curve: string, hash: string]>> = {
   prime256v1: ['P-256', 'SHA-256'],
   secp384r1: ['P-384', 'SHA-384'],
   secp521r1: ['P-521', 'SHA-512'],
 };
 
-function algorithmOf(key: KeyObject): SigningAlgorithm {
+function algorithmOf(key: KeyObject) {
   if (key.asymmetricKeyType === 'rsa') return { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
   const [namedCurve, hash] = CURVES[key.asymmetricKeyDetails?.namedCurve ?? ''] ?? [];
   if (namedCurve === undefined || hash === undefined)

@@ -8,7 +8,6 @@ import {
   claimNode,
   type NodeProof,
   nodeClaimConflict,
-  type ProofRules,
   proveNode,
   validateClaim,
 } from '../../../src/kubeadm/node-identity/node-identity.ts';
@@ -23,7 +22,7 @@ const long = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('
 const [cluster, other] = await Promise.all([createCa('kubernetes', long), createCa('kubernetes', long)]);
 const own = await cluster.issueClient(N1, FROM);
 const certificates = (...pems: readonly string[]): readonly CertificateContent[] => readCertificateChain(pems.join('')) ?? [];
-const RULES: ProofRules = { cas: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
+const RULES: Parameters<typeof proveNode>[1] = { cas: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
 
 function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> = {}, signed = CHALLENGE): NodeEvidence {
   return {
@@ -37,7 +36,8 @@ function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> 
   };
 }
 
-const prove = (evidence: NodeEvidence, rules: Partial<ProofRules> = {}): NodeProof => proveNode(evidence, { ...RULES, ...rules });
+const prove = (evidence: NodeEvidence, rules: Partial<Parameters<typeof proveNode>[1]> = {}): NodeProof =>
+  proveNode(evidence, { ...RULES, ...rules });
 
 describe('proof of the Node of a host', () => {
   it('requires a certificate of the cluster and its private key', () => {
