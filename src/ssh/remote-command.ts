@@ -20,7 +20,7 @@ const MAX_WORD_BYTES = 3900;
 export function renderRemoteCommand(
   argv: readonly string[],
   mark: string,
-  { reportsExitCode = false }: { readonly reportsExitCode?: boolean } = {},
+  { reportsExitCode = false }: { readonly reportsExitCode?: boolean | undefined } = {},
 ): { readonly command: string; readonly stdinPrefix: string } {
   const program = renderProgram(argv, mark, reportsExitCode);
   const command = renderCommand(program);

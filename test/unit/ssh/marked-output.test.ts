@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { markedOutput } from '../../../src/ssh/command-output.ts';
+import { markedOutput } from '../../../src/ssh/marked-output.ts';
 
 describe('markedOutput', () => {
   it('finds the marker for any chunks', () => {

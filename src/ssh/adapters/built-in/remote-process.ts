@@ -1,21 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { NodeSSH, SSHExecCommandOptions, SSHExecCommandResponse } from 'node-ssh';
 import type ssh2 from 'ssh2';
-import { onAbort, untilAborted } from '../../../base/abort.ts';
-import { resolveWithin } from '../../../base/adapters/clock-system.ts';
+import { untilAborted } from '../../../base/abort.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostTimeout } from '../../../host/host-problems.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
-import { type CommandOutput, commandOutput } from '../../command-output.ts';
-import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
+import { type CommandRun, commandRun } from '../command-run.ts';
 import type { SshConnection } from './connection.ts';
-
-const DEFAULT_TIMEOUT_MS = 60_000;
-const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** Timeout for the process id of a command, and again for killing it. */
-const STOP_TIMEOUT_MS = 2000;
 
 export interface RemoteRun {
   readonly target: SshTarget;
@@ -35,42 +27,27 @@ export async function runRemote(
   run: RemoteRun,
 ): Promise<{ readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error }> {
   const { target, argv, options } = run;
-  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const host = target.name;
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
-  const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
-  const removeLossListener = connection.onLost((why) => stop.abort(why()));
-  const remote = startRemote(connection, run, stop);
+  const onLost = (listener: (error: unknown) => void): (() => void) => connection.onLost((why) => listener(why()));
+  const command = commandRun(target.name, argv, { ...options, onLost });
+  const session = startSession(connection.ssh, command.command, command.stdin, {
+    onStdout: command.takeStdout,
+    onStderr: command.takeStderr,
+  });
+  void session.ended.then(command.end);
   try {
-    const channel = await untilAborted(remote.opened, stop.signal);
+    const channel = await untilAborted(session.opened, command.stop);
     if (channel instanceof Error) {
       if (connection.lost !== null) throw connection.lost;
       return { kind: 'refused', cause: channel };
     }
-    const exit = await untilAborted(remote.ended, stop.signal);
-    return { kind: 'ended', result: readResult(remote, exit, run) };
+    const exit = await untilAborted(session.ended, command.stop);
+    return { kind: 'ended', result: readResult(command, exit, run) };
   } catch (error) {
-    if (stop.signal.aborted) await stopRemote(connection, remote);
+    if (command.stop.aborted) await stopRemote(connection, session, command);
     throw error;
   } finally {
-    clearTimeout(timer);
-    removeSignalListener();
-    removeLossListener();
+    command.release();
   }
-}
-
-interface RemoteProcess extends Session, CommandOutput {}
-
-function startRemote({ ssh }: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
-  const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
-  const mark = `kubeletadm-${randomUUID()}`;
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
-  const output = commandOutput({ host: target.name, command: argv[0], mark, maxOutputBytes, stop, onStdout: options.onStdout });
-  const listeners = { onStdout: output.takeStdout, onStderr: output.takeStderr };
-  const session = startSession(ssh, command, `${stdinPrefix}${options.stdin ?? ''}`, listeners);
-  void session.ended.then(output.end);
-  return { ...session, ...output };
 }
 
 interface Session {
@@ -121,7 +98,7 @@ function startSession(
   return { opened, ended };
 }
 
-function readResult({ stdout, stderr }: RemoteProcess, exit: Awaited<Session['ended']>, { target, argv: [command] }: RemoteRun): RunResult {
+function readResult({ stdout, stderr }: CommandRun, exit: Awaited<Session['ended']>, { target, argv: [command] }: RemoteRun): RunResult {
   const { name: host, user } = target;
   if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
   if (exit === null) throw hostConnectionLost({ host, why: `${command} exited without an exit status` });
@@ -130,17 +107,11 @@ function readResult({ stdout, stderr }: RemoteProcess, exit: Awaited<Session['en
   return { exitCode: exit.code, signal: exit.signal, stdout: stdout.content(), stderr: stderr.content() };
 }
 
-/**
- * Stops a command whose result is no longer needed: closing its channel alone would leave it running. Has a
- * time limit and ignores failures: the command may have ended, or the user may lack the permission to stop
- * it.
- */
-async function stopRemote(connection: SshConnection, { opened, processId, takeStderr }: RemoteProcess): Promise<void> {
+/** Stops a command whose result is no longer needed. */
+async function stopRemote(connection: SshConnection, { opened }: Session, command: CommandRun): Promise<void> {
   if (connection.lost !== null) return;
-  void opened.then((channel) => channel instanceof Error || discardOutput(channel, takeStderr));
-  const id = await resolveWithin(STOP_TIMEOUT_MS, processId);
-  if (id !== null && /^[0-9]+$/.test(id))
-    await resolveWithin(STOP_TIMEOUT_MS, startSession(connection.ssh, renderKillCommand(id), '').ended);
+  void opened.then((channel) => channel instanceof Error || discardOutput(channel, command.takeStderr));
+  await command.kill((kill) => startSession(connection.ssh, kill, '').ended);
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 

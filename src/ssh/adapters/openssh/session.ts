@@ -1,23 +1,17 @@
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { execa } from 'execa';
 import { onAbort } from '../../../base/abort.ts';
-import { resolveWithin } from '../../../base/adapters/clock-system.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostTimeout } from '../../../host/host-problems.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
 import type { DialAddress } from '../../../kube/dial.ts';
-import { commandOutput, type MarkedOutput } from '../../command-output.ts';
 import { controlSocketArguments } from '../../openssh-arguments.ts';
-import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
+import { type CommandRun, commandRun } from '../command-run.ts';
 import type { Master } from './master.ts';
 
-const DEFAULT_TIMEOUT_MS = 60_000;
-const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** Timeout for the process id of a command whose result is no longer needed, and again for killing it. */
-const STOP_TIMEOUT_MS = 2000;
+const KILL_TIMEOUT_MS = 2000;
 
 /**
  * `refused`: the host opened no session; `gone`: the connection had ended. In both cases the command did not
@@ -39,54 +33,39 @@ export async function runSession(
   argv: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<SessionOutcome> {
-  const { name: host } = target;
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
-  const mark = `kubeletadm-${randomUUID()}`;
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { reportsExitCode: true });
-  const stop = new AbortController();
-  const output = commandOutput({ host, command: argv[0], mark, maxOutputBytes, stop, onStdout });
-  const child = execa('ssh', [...controlSocketArguments(master.socket), 'host', command], {
+  const run = commandRun(target.name, argv, { ...options, onLost: master.onLost, reportsExitCode: true });
+  const child = execa('ssh', [...controlSocketArguments(master.socket), 'host', run.command], {
     reject: false,
     buffer: false,
     detached: true,
-    input: `${stdinPrefix}${options.stdin ?? ''}`,
+    input: run.stdin,
   });
-  child.stdout.on('data', output.takeStdout);
-  child.stderr.on('data', output.takeStderr);
-  void child.then(output.end);
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
-  const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
-  const removeLossListener = master.onLost((error) => stop.abort(error));
+  child.stdout.on('data', run.takeStdout);
+  child.stderr.on('data', run.takeStderr);
+  void child.then(run.end);
   try {
-    const stopped = new Promise<never>((_, reject) => onAbort(stop.signal, reject));
+    const stopped = new Promise<never>((_, reject) => onAbort(run.stop, reject));
     const { exitCode } = await Promise.race([child, stopped]);
-    stop.signal.throwIfAborted();
-    const outcome = readOutcome({ target, command: argv[0], mark, exitCode: exitCode ?? null, ...output });
+    run.stop.throwIfAborted();
+    const outcome = readOutcome(target, argv[0], run, exitCode ?? null);
     // The loss is noticed here before the ssh process has ended: the next command must use a new connection.
     if (outcome.kind === 'gone' || outcome.kind === 'lost') await master.end();
-    if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh exited without an exit status of the command' });
+    if (outcome.kind === 'lost') throw hostConnectionLost({ host: target.name, why: 'ssh exited without an exit status of the command' });
     return outcome;
   } catch (error) {
-    if (stop.signal.aborted) await stopSession(master, child, output.processId);
+    if (run.stop.aborted) await stopSession(master, child, run);
     throw error;
   } finally {
-    clearTimeout(timer);
-    removeSignalListener();
-    removeLossListener();
+    run.release();
   }
 }
 
-interface Ending {
-  readonly target: SshTarget;
-  readonly command: string;
-  readonly mark: string;
-  readonly exitCode: number | null;
-  readonly stdout: MarkedOutput;
-  readonly stderr: MarkedOutput;
-}
-
-function readOutcome({ target, command, mark, exitCode, stdout, stderr }: Ending): SessionOutcome | { readonly kind: 'lost' } {
-  const { name: host, user } = target;
+function readOutcome(
+  { name: host, user }: SshTarget,
+  command: string,
+  { mark, stdout, stderr }: CommandRun,
+  exitCode: number | null,
+): SessionOutcome | { readonly kind: 'lost' } {
   if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
   if (stdout.note === null || stderr.note === null) {
     const reported = stderr.outputBeforeMarker();
@@ -128,20 +107,15 @@ function readCode(code: number): { readonly exitCode: number | null; readonly si
   return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
 }
 
-/** Stops the remote command and the ssh process that waits for it. Has a time limit and ignores failures. */
+/** Stops the remote command and the ssh process that waits for it. */
 async function stopSession(
   master: Master,
   child: { kill(signal: NodeJS.Signals): boolean } & PromiseLike<unknown>,
-  processId: Promise<string | null>,
+  command: CommandRun,
 ): Promise<void> {
-  const id = master.lost === null ? await resolveWithin(STOP_TIMEOUT_MS, processId) : null;
-  if (id !== null && /^[0-9]+$/.test(id))
-    await execa('ssh', [...controlSocketArguments(master.socket), 'host', renderKillCommand(id)], {
-      reject: false,
-      stdio: 'ignore',
-      detached: true,
-      timeout: STOP_TIMEOUT_MS,
-    });
+  const options = { reject: false, stdio: 'ignore', detached: true, timeout: KILL_TIMEOUT_MS } as const;
+  if (master.lost === null)
+    await command.kill(async (kill) => execa('ssh', [...controlSocketArguments(master.socket), 'host', kill], options));
   child.kill('SIGTERM');
 }
 
