@@ -77,7 +77,7 @@ export type NamedHostPorts = FleetFilePorts & Pick<HostConnections, 'connectHost
 /** Ports for naming the owner of a host's lock. */
 export type LockOwnerPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
 
-/** Ports for commands that bootstrap, join and reset hosts. */
+/** Ports of commands for hosts and their cluster. */
 export type NodeCommandPorts = FleetFilePorts & RunTime & HostConnections & ClusterConnections & SecretSource & TemplateSource;
 
 /** Ports for a run over the hosts of a fleet and its cluster. */

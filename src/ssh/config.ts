@@ -22,19 +22,6 @@ export interface SshConfigFile {
   readonly lines: readonly SshConfigLine[];
 }
 
-/** The input for the evaluation of ssh_config for one host. */
-interface SshConfigQuery {
-  /** The host as the user wrote it, compared with `Host`. */
-  readonly alias: string;
-  /** An explicit user, which takes precedence over ssh_config. */
-  readonly user?: string | undefined;
-  readonly localUser: string;
-  /** Expands the tokens in the value of HostName. */
-  readonly expandHostName: (value: string, host: string) => string;
-  /** Runs the command of `Match exec`; true when it succeeds. `settings` are those read so far. */
-  readonly exec: (command: string, settings: SshSettings) => boolean;
-}
-
 /**
  * The first value of each keyword, with its position; IdentityFile may have several. Keywords in lower case.
  */
@@ -81,7 +68,7 @@ export function splitSshArguments(text: string): readonly string[] | null {
  * @throws AppError SSH_CONFIG_INVALID for an invalid `Match`
  * @see ssh_config(5), openssh readconf.c
  */
-export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshConfigQuery): SshSettings {
+export function evaluateSshConfig(files: readonly SshConfigFile[], query: Pass['query']): SshSettings {
   const pass: Pass = {
     query,
     host: query.alias,
@@ -103,7 +90,17 @@ export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshCon
 }
 
 interface Pass {
-  readonly query: SshConfigQuery;
+  readonly query: {
+    /** The host as the user wrote it, compared with `Host`. */
+    readonly alias: string;
+    /** An explicit user, which takes precedence over ssh_config. */
+    readonly user?: string | undefined;
+    readonly localUser: string;
+    /** Expands the tokens in the value of HostName. */
+    readonly expandHostName: (value: string, host: string) => string;
+    /** Runs the command of `Match exec`; true when it succeeds. `settings` are those read so far. */
+    readonly exec: (command: string, settings: SshSettings) => boolean;
+  };
   /** The name compared with `Host`. */
   host: string;
   final: boolean;
@@ -185,15 +182,9 @@ function matchesMatchLine(line: SshConfigLine, pass: Pass, neverMatch: boolean):
   return matched;
 }
 
-interface Criterion {
-  readonly name: string;
-  readonly negated: boolean;
-  readonly argument?: string;
-}
-
 /** `host=a,b` means `host a,b`; an argument may contain `=`. */
-function readCriteria(line: SshConfigLine): readonly Criterion[] {
-  const criteria: Criterion[] = [];
+function readCriteria(line: SshConfigLine) {
+  const criteria: { readonly name: string; readonly negated: boolean; readonly argument?: string }[] = [];
   const words = [...line.args];
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     const [, not = '', rawName = '', inline] = /^(!?)([^=]*)(?:=(.*))?$/s.exec(word) ?? [];

@@ -3,7 +3,7 @@ import { duplicateHost, invalidInventoryName, invalidRange, rangesDiffer, tooMan
 import { fileLayer, importedLayer, type Layer } from './layer.ts';
 import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import { type Expanded, expandRanges, MAX_HOSTS } from './range.ts';
-import type { FleetFile, FleetHost, FleetLayer } from './schema.ts';
+import type { FleetFile, FleetLayer } from './schema.ts';
 
 /** A host from an imported inventory. */
 export interface ImportedHost {
@@ -92,7 +92,7 @@ function joined(entry: HostEntry, imported: HostEntry | undefined): HostEntry {
   return { ...entry, groups: [...imported.groups, ...entry.groups], layers: [...imported.layers, ...entry.layers] };
 }
 
-function* expandHost(host: FleetHost, layer: Layer, findings: ProblemCollector): Iterable<HostEntry> {
+function* expandHost(host: NonNullable<FleetFile['hosts']>[number], layer: Layer, findings: ProblemCollector): Iterable<HostEntry> {
   const place = layer.place(['name']);
   const names = expanded(host.name, place, findings);
   const addresses = host.address === undefined || !hasRange(host.address) ? [] : expanded(host.address, layer.place(['address']), findings);

@@ -359,7 +359,5 @@ export const fleetSchema = z.strictObject({
 
 /** A fleet file as written, after structural validation. */
 export type FleetFile = z.output<typeof fleetSchema>;
-export type FleetHost = z.output<typeof host>;
-export type FleetImport = z.output<typeof inventoryImport>;
 /** The common members of all layers. */
 export type FleetLayer = Omit<z.output<typeof group>, 'name'>;

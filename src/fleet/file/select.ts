@@ -19,8 +19,8 @@ export interface Selection {
 /** All hosts. */
 export const ALL_HOSTS: Selection = { limit: [], groups: [] };
 
-type Named = Pick<ResolvedHost, 'name' | 'groups'>;
-type Selectable = Named & Pick<ResolvedHost, 'role' | 'nodeRegistration'>;
+/** What hosts are selected by. */
+export type Selectable = Pick<ResolvedHost, 'name' | 'groups' | 'role' | 'nodeRegistration'>;
 
 /**
  * Selects hosts, in file order.
@@ -118,7 +118,7 @@ export function labelsOfHost({ role, nodeRegistration }: Pick<ResolvedHost, 'rol
  * Returns a function that matches hosts by name or group. Ranges have the syntax of the file and of messages:
  * `edge-[001:020]`. A text with brackets that are not a range matches no host.
  */
-export function hostMatcher(pattern: string): (host: Named) => boolean {
+export function hostMatcher(pattern: string): (host: Pick<Selectable, 'name' | 'groups'>) => boolean {
   const expansion = expandRanges(pattern);
   const texts = 'items' in expansion ? expansion.items.map(({ text }) => text) : [];
   const names = new Set(texts);

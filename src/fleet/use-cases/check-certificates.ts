@@ -1,11 +1,10 @@
-import type { RunTime } from '../../base/clock.ts';
 import { AppError, type Problem } from '../../base/errors.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates, validateControlPlane } from '../../kubeadm/pki/validate-certificates.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { NamedHostPorts } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
@@ -25,15 +24,12 @@ export interface CheckCertificatesRequest {
   readonly withinMs: number;
 }
 
-/** Ports of `certs check`. */
-type CheckCertificatesPorts = NamedHostPorts & Pick<RunTime, 'clock' | 'signal'>;
-
 /**
  * Checks the certificates of hosts.
  * @returns the reports of the reachable hosts, and the problems of all hosts
  */
 export async function checkCertificates(
-  services: CheckCertificatesPorts,
+  services: NodeCommandPorts,
   { hosts, withinMs }: CheckCertificatesRequest,
 ): Promise<{ readonly reports: readonly HostCertificates[]; readonly problems: readonly Problem[] }> {
   const reports: HostCertificates[] = [];
@@ -49,7 +45,7 @@ export async function checkCertificates(
   return { reports, problems: [...reports.flatMap(problemsOf), ...failures] };
 }
 
-async function checkHost(services: CheckCertificatesPorts, target: HostTarget, withinMs: number): Promise<HostCertificates> {
+async function checkHost(services: NodeCommandPorts, target: HostTarget, withinMs: number): Promise<HostCertificates> {
   const host = await services.connectHost(target);
   try {
     const found = await observeCertificates(host, services.signal);

@@ -1,8 +1,7 @@
-import type { RunTime } from '../../base/clock.ts';
 import { type Problem, usageError } from '../../base/errors.ts';
 import type { Host } from '../../host/access/host.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
-import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type DiffSide, type DiffSideContext, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
 import { DEFAULT_MINOR, type Minor, OLDEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
@@ -11,7 +10,7 @@ import { decodeDeclaredFields } from '../../kubelet/documents/decode.ts';
 import { mergeConfig } from '../../kubelet/layers/layers.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
 import { declaredConfiguration } from '../file/inventory-document.ts';
-import type { NamedHostPorts } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { fleetFileOf } from './load-fleet.ts';
 import { findTarget } from './named-hosts.ts';
@@ -27,15 +26,12 @@ export interface CompareRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** Ports of `config diff`. */
-type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
-
 /**
  * Compares the effective configurations of two kubelets. A side without a version has the version of the other.
  * @param warning receives the settings that the kubelet ignores, because they are not compared
  * @throws AppError USAGE (exit code 2) for an unknown version; the errors of `readDiffSide`
  */
-export async function compareConfigs(services: ComparePorts, request: CompareRequest, warning: (problem: Problem) => void) {
+export async function compareConfigs(services: NodeCommandPorts, request: CompareRequest, warning: (problem: Problem) => void) {
   const { sides, kubernetesVersion: version, connection } = request;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const catalogue = await loadCatalogue();
@@ -62,7 +58,7 @@ export async function compareConfigs(services: ComparePorts, request: CompareReq
  * host, as `apply` would write them. A file of this name is read as a file.
  */
 async function readSide(
-  services: ComparePorts,
+  services: NodeCommandPorts,
   { file, connection }: CompareRequest,
   { side, context }: { readonly side: string; readonly context: DiffSideContext },
 ): Promise<DiffSide> {

@@ -1,4 +1,3 @@
-import type { RunTime } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
@@ -10,24 +9,16 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { argValue } from '../../kubeadm/config/model.ts';
 import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { KnownNames } from '../../kubeadm/node-identity/validate-serving-csr.ts';
-import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
 import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ServingSources } from '../../kubeadm/workflows/certificates/serving-csrs.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
 import { parseSshDestination } from '../../ssh/destination.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readFleet, resolveFleetPath } from './load-fleet.ts';
 import { readHostTargets } from './named-hosts.ts';
-
-/** Ports for reading the sources of names. */
-export type CsrSourcePorts = FleetFilePorts &
-  RunTime &
-  HostConnections &
-  Pick<ClusterConnections, 'connectCluster'> &
-  Pick<SecretSource, 'newId'>;
 
 /** The sources that names and addresses are compared with, and the cluster of the CSRs. */
 export interface CsrSourcesRequest {
@@ -65,7 +56,7 @@ function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
  * another host proves the same one; the errors of the connection
  */
 async function namesOfHosts(
-  services: CsrSourcePorts,
+  services: NodeCommandPorts,
   hosts: HostsRequest,
   opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
 ): Promise<readonly KnownNames[]> {
@@ -84,7 +75,7 @@ async function namesOfHosts(
 }
 
 async function namesOfHost(
-  services: CsrSourcePorts,
+  services: NodeCommandPorts,
   target: HostTarget,
   { trust, cluster }: { readonly trust: NodeTrust; readonly cluster: Cluster | null },
 ) {
@@ -111,7 +102,7 @@ async function namesOfHost(
 
 /** Opens the cluster (of the fleet file, if one is given) and reads the sources of names apart from Nodes. */
 export async function withCsrSources<T>(
-  services: CsrSourcePorts,
+  services: NodeCommandPorts,
   { fleetFile, hosts, cluster }: CsrSourcesRequest,
   writes: Reporter | null,
   use: (cluster: Cluster, sources: Required<ServingSources> & { readonly hosts: ReadonlySet<string> | null }) => Promise<T>,

@@ -1,11 +1,10 @@
-import type { RunTime } from '../../base/clock.ts';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { CommandFact } from '../../host/facts/query.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
@@ -26,9 +25,6 @@ export interface ExecutedCommand {
   readonly problems: readonly Problem[];
 }
 
-/** Ports of `fleet exec`. */
-type ExecutePorts = FleetFilePorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
-
 /**
  * Runs a command as root on the selected hosts. A single argument is a shell command line, as with ssh.
  * @param ended receives the result of each host when the host is done, and the number of hosts
@@ -36,7 +32,7 @@ type ExecutePorts = FleetFilePorts & Pick<RunTime, 'signal'> & Pick<HostConnecti
  * @throws AppError with exit code 2 for an invalid file or selection; the reason of an interruption
  */
 export async function executeOnFleet(
-  services: ExecutePorts,
+  services: NodeCommandPorts,
   request: ExecuteRequest,
   ended: (executed: ExecutedCommand, progress: { readonly done: number; readonly total: number }) => void,
 ): Promise<AppError | null> {
@@ -59,7 +55,7 @@ export async function executeOnFleet(
 }
 
 async function execute(
-  services: ExecutePorts,
+  services: NodeCommandPorts,
   target: HostTarget,
   { name }: ResolvedHost,
   { argv, timeoutMs }: { readonly argv: readonly string[]; readonly timeoutMs: number },

@@ -1,10 +1,9 @@
-import type { RunTime } from '../../base/clock.ts';
 import { jsonEqual } from '../../base/json.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { unknownName } from '../../kubeadm/explain/explain.ts';
 import { findField } from '../../kubeadm/explain/explain-field.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
-import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/node/explain-kubelet.ts';
 import { explainTakeover, type Takeover } from '../../kubeadm/workflows/node/explain-takeover.ts';
 import { type Catalogue, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -15,7 +14,7 @@ import { type ExplainedField, type NodeExplanation, selectFields } from '../../k
 import { leavesOf } from '../../kubelet/layers/layers.ts';
 import { declaredConfiguration } from '../file/inventory-document.ts';
 import type { ResolvedHost } from '../file/model.ts';
-import type { FleetFilePorts, FleetRunPorts, HostConnections } from '../ports.ts';
+import type { FleetRunPorts, NodeCommandPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { findTarget } from './named-hosts.ts';
 
@@ -30,19 +29,16 @@ export interface ExplainNodeRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** Ports of `node explain`. */
-type ExplainNodePorts = FleetFilePorts & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
-
 /**
  * The effective values of a kubelet, each with the layer it is from.
  * @throws AppError for an unknown field; the errors of the host and the cluster
  */
-export async function explainNode(services: ExplainNodePorts, request: ExplainNodeRequest): Promise<NodeExplanation> {
+export async function explainNode(services: NodeCommandPorts, request: ExplainNodeRequest): Promise<NodeExplanation> {
   const catalogue = await loadCatalogue();
   return select(await explainTarget(services, request, catalogue), request.field, catalogue);
 }
 
-async function explainTarget(services: ExplainNodePorts, request: ExplainNodeRequest, catalogue: Catalogue): Promise<NodeExplanation> {
+async function explainTarget(services: NodeCommandPorts, request: ExplainNodeRequest, catalogue: Catalogue): Promise<NodeExplanation> {
   const { target, connection } = request;
   const cluster = lazyCluster(services, request.cluster);
   try {
@@ -89,7 +85,7 @@ function withFleetLayer(
 
 /** What a takeover of a host by `join` would change; changes nothing. Errors are those of the host. */
 export async function explainNodeTakeover(
-  services: ExplainNodePorts & Pick<FleetRunPorts, 'templates'>,
+  services: NodeCommandPorts & Pick<FleetRunPorts, 'templates'>,
   { address, ...request }: Pick<ExplainNodeRequest, 'connection' | 'file'> & { readonly address: string },
 ): Promise<Takeover> {
   const host = await services.connectHost((await findTarget(services, { ...request, name: address }, { changes: false })).target);

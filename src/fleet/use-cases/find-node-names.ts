@@ -8,11 +8,9 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { statusFacts, statusOf } from '../drift/host-status.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, selectHosts } from '../file/select.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { NamedHostPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { fleetTargets } from './host-access.ts';
-
-type NamePorts = FleetFilePorts & Pick<HostConnections, 'connectHost'>;
 
 const PARALLEL = 50;
 
@@ -21,7 +19,7 @@ const PARALLEL = 50;
  * @throws AppError USAGE if the Nodes are changed and only the host could name its Node
  */
 export async function nodesOfHosts(
-  services: NamePorts,
+  services: NamedHostPorts,
   fleet: ResolvedFleet,
   chosen: {
     readonly hosts: readonly ResolvedHost[];
@@ -50,19 +48,15 @@ async function hasNode(cluster: Cluster, name: string): Promise<boolean> {
   return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name })) !== null;
 }
 
-interface ObservedNodes {
-  /** By the name of the host. Hosts that failed or have not joined are missing. */
-  readonly nodes: ReadonlyMap<string, string>;
-  /** By the name of the host. */
-  readonly failed: ReadonlyMap<string, AppError>;
-}
-
-/** The Node of each host according to the host, which proves nothing: only for reading. */
+/**
+ * The Node of each host according to the host, which proves nothing: only for reading.
+ * @returns `nodes` and the errors of hosts that `failed`, by the name of the host; hosts that have not joined are in neither
+ */
 async function observeNodes(
-  services: NamePorts,
+  services: NamedHostPorts,
   { file }: Pick<ResolvedFleet, 'file'>,
   { hosts, connection }: { readonly hosts: readonly ResolvedHost[]; readonly connection: ConnectionRequest },
-): Promise<ObservedNodes> {
+) {
   const targetOf = await fleetTargets(services, connection, file);
   const nodes = new Map<string, string>();
   const failed = new Map<string, AppError>();
@@ -88,7 +82,7 @@ async function observeNodes(
  * @throws AppError USAGE (exit code 2)
  */
 export async function selectFleetHosts(
-  services: NamePorts,
+  services: NamedHostPorts,
   fleet: ResolvedFleet,
   { selection, connection }: { readonly selection: Selection; readonly connection: ConnectionRequest },
 ): Promise<readonly ResolvedHost[]> {
@@ -109,7 +103,7 @@ export async function selectFleetHosts(
  * @throws AppError USAGE (exit code 2) for a Node that no host or several hosts have, and for a probable typo
  */
 export async function hostsOfNodes(
-  services: NamePorts,
+  services: NamedHostPorts,
   fleet: ResolvedFleet,
   { names, connection }: { readonly names: readonly string[]; readonly connection: ConnectionRequest },
 ): Promise<ReadonlyMap<string, string>> {
@@ -128,7 +122,7 @@ export async function hostsOfNodes(
   return new Map([...known, ...asked.map((name) => [name, hostOfNode(fleet, patternOf(name).name, observed)] as const)]);
 }
 
-function hostOfNode({ file, hosts }: ResolvedFleet, node: string, { nodes, failed }: ObservedNodes): string {
+function hostOfNode({ file, hosts }: ResolvedFleet, node: string, { nodes, failed }: Awaited<ReturnType<typeof observeNodes>>): string {
   const claimants = hosts.flatMap(({ name }) => (nodes.get(name) === node.toLowerCase() ? [name] : []));
   const [host] = claimants;
   if (host !== undefined && claimants.length === 1) return host;

@@ -1,5 +1,4 @@
-import type { RunTime } from '../../base/clock.ts';
-import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
+import { type AppError, type ExitCode, isAppError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -8,7 +7,7 @@ import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/co
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { waitForHealthyKubelet } from '../../kubelet/health/wait-healthy.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 
 const PARALLEL = 50;
@@ -21,20 +20,8 @@ export interface CommitsRequest extends NamedHostsRequest {
   onHost(name: string, result: string): void;
 }
 
-/** Result of the command. */
-interface FinishedCommits {
-  /** Named hosts, and selected hosts with a pending change. */
-  readonly finishedHosts: number;
-  /** 0: no host failed; 4: some hosts failed. */
-  readonly exitCode: ExitCode;
-  readonly problems: readonly Problem[];
-}
-
-/** Ports for confirming and reverting changes. */
-type FinishCommitsPorts = FleetFilePorts & RunTime & HostConnections;
-
 /** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
-export function confirmCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
+export function confirmCommits(services: NodeCommandPorts, request: CommitsRequest) {
   return finishCommits(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
@@ -50,7 +37,7 @@ export function confirmCommits(services: FinishCommitsPorts, request: CommitsReq
 }
 
 /** `fleet revert HOST... | --group G | --limit P`: rolls back such a change now. Waits for a healthy kubelet. */
-export function revertCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
+export function revertCommits(services: NodeCommandPorts, request: CommitsRequest) {
   return finishCommits(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `requested by ${services.self.name}`;
     await host.perform(
@@ -66,10 +53,10 @@ export function revertCommits(services: FinishCommitsPorts, request: CommitsRequ
 }
 
 async function finishCommits(
-  services: FinishCommitsPorts,
+  services: NodeCommandPorts,
   { request, done }: { readonly request: CommitsRequest; readonly done: string },
   work: (waiting: { readonly host: Host; readonly record: CommitRecord; readonly reporter: Reporter }) => Promise<void>,
-): Promise<FinishedCommits> {
+) {
   const hosts = await namedHosts(services, request, { changes: true });
   const isSelection = request.hosts.length === 0;
   const { reporter, onHost } = request;
@@ -100,8 +87,9 @@ async function finishCommits(
     }
   });
   const failed = failures.filter((failure) => failure !== null);
-  const [first] = failed;
-  if (first === undefined) return { finishedHosts, exitCode: 0, problems: [] };
-  const exitCode = failed.length < hosts.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
+  const shared = new Set(failed.map((failure) => failure.exitCode));
+  const [first = 0] = shared;
+  // Some failed, or all failed for different reasons.
+  const exitCode: ExitCode = failed.length === 0 ? 0 : failed.length < hosts.length ? 4 : shared.size === 1 ? first : 1;
   return { finishedHosts, exitCode, problems: failed.flatMap(({ problems }) => problems) };
 }

@@ -6,21 +6,18 @@ import type { InitConfiguration, NodeRegistration } from '../../kubeadm/config/m
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
-import type { FleetCluster } from '../file/model.ts';
+import type { ResolvedFleet } from '../file/model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
-
-interface FleetConfigurationInput {
-  readonly cluster: FleetCluster;
-  /** The fleet file; relative paths are resolved against its directory. */
-  readonly file: string;
-}
 
 /**
  * The kubeadm documents of `cluster.configuration`. If they contain no endpoint, the endpoint of the fleet
  * file applies to all control planes.
  * @throws AppError with exit code 2: errors in the documents
  */
-export async function readFleetConfiguration(services: LocalFiles, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
+export async function readFleetConfiguration(
+  services: LocalFiles,
+  { cluster, file }: Pick<ResolvedFleet, 'cluster' | 'file'>,
+): Promise<LoadedConfig> {
   const path = cluster.configuration && resolveFleetPath(cluster.configuration, file, services.homeDirectory);
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const loaded = await loadConfigFile(services, path ?? undefined, kinds);
@@ -52,7 +49,7 @@ export interface ControlPlaneSettings {
 /** @throws AppError with exit code 2 */
 export async function readControlPlaneSettings(
   services: LocalFiles,
-  input: FleetConfigurationInput & { readonly reporter: Reporter },
+  input: Pick<ResolvedFleet, 'cluster' | 'file'> & { readonly reporter: Reporter },
 ): Promise<ControlPlaneSettings> {
   if (input.cluster.configuration === null) return { init: {}, patches: null };
   const { init = {} } = await readFleetConfiguration(services, input);

@@ -2,8 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
-import type { PlannedHost } from '../file/model.ts';
-import { hostsOfPattern, labelsOfHost } from '../file/select.ts';
+import { hostsOfPattern, labelsOfHost, type Selectable } from '../file/select.ts';
 import type { FleetRules, HostOutcome } from '../run/fleet.ts';
 
 /** Limits as numbers or percentages of hosts. */
@@ -38,12 +37,10 @@ export function fleetRules(
   };
 }
 
-type CanaryHost = Pick<PlannedHost, 'name' | 'role' | 'groups' | 'nodeRegistration'>;
-
 /** Hosts among which canaries are named. */
 export interface CanaryChoice {
   /** All selected hosts, including those that are up to date. */
-  readonly selected: readonly CanaryHost[];
+  readonly selected: readonly Selectable[];
   /** The canaries of the saved plan; undefined: the plan has no choice, or no plan is applied. */
   readonly planned?: readonly string[] | undefined;
 }
@@ -56,7 +53,7 @@ export interface CanaryChoice {
  */
 export function canaryRules(
   { canary, canaryHosts }: RulesRequest,
-  hosts: readonly CanaryHost[],
+  hosts: readonly Selectable[],
   { selected, planned }: CanaryChoice,
 ): Required<Pick<FleetRules, 'canary' | 'canaryOrder'>> {
   const chosen = canaryHosts !== undefined ? namedCanaries(selected, canaryHosts) : canary === undefined ? planned : undefined;
@@ -67,7 +64,7 @@ export function canaryRules(
   return { canary: hosts.length <= 1 ? 0 : count, canaryOrder: [...named, ...others.map(({ name }) => name)] };
 }
 
-function namedCanaries(hosts: readonly CanaryHost[], wanted: string | LabelSelector): readonly string[] {
+function namedCanaries(hosts: readonly Selectable[], wanted: string | LabelSelector): readonly string[] {
   const found = typeof wanted === 'string' ? hostsOfPattern(hosts, wanted) : hosts.filter((host) => wanted.matches(labelsOfHost(host)));
   if (found.length > 0) return found.map(({ name }) => name);
   throw usageError(

@@ -1,4 +1,3 @@
-import type { RunTime } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
 import type { Backend } from '../../dynamic/status/node-config.ts';
 import { hasAgent, type ReadAgent, readAgent } from '../../dynamic/workflows/read-agent.ts';
@@ -8,10 +7,10 @@ import { repairWorkflow } from '../../dynamic/workflows/repair-config.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import { isKubeconfigGiven, type KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import type { Assigner } from '../../kubelet/effective/node-source.ts';
-import type { NamedHostPorts } from '../ports.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { findTarget } from './named-hosts.ts';
 import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
@@ -27,9 +26,6 @@ export interface InspectRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** Ports of `dynamic inspect`. */
-type InspectPorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
-
 /** The files of the agent, or of the kubelet's own dynamic configuration. */
 export type InspectedHost = { readonly host: string; readonly assigner: InspectedAssigner } & (
   | { readonly agent: ReadAgent }
@@ -43,7 +39,7 @@ export type InspectedAssigner = Assigner | { readonly why: string } | null;
  * Reads the dynamic configuration of a host, and with a kubeconfig the author of the assignment from its Node: of the agent if the host has one and no checkpoint directory was given,
  * else of the kubelet itself.
  */
-export async function inspectNodeConfig(services: InspectPorts, request: InspectRequest): Promise<InspectedHost> {
+export async function inspectNodeConfig(services: NodeCommandPorts, request: InspectRequest): Promise<InspectedHost> {
   const { directory } = request;
   const { signal } = services;
   const { target } = await findTarget(services, { ...request, name: request.address }, { changes: false });
@@ -77,7 +73,7 @@ async function assignerOf(cluster: Cluster | null, nodeName: string | null, back
 
 /** Prepares `dynamic inspect HOST --repair`. */
 export async function openRepair(
-  services: InspectPorts,
+  services: NodeCommandPorts,
   request: InspectRequest & HostsSettings,
   { reporter, opened }: CommandScope,
 ): Promise<HostsCommand> {

@@ -10,7 +10,8 @@ import {
   unconfirmedSans,
   type ValidatedCsr,
 } from '../../kubeadm/workflows/certificates/serving-csrs.ts';
-import { type CsrSourcePorts, type CsrSourcesRequest, withCsrSources } from './csr-sources.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type CsrSourcesRequest, withCsrSources } from './csr-sources.ts';
 
 export interface ListCsrsRequest extends CsrSourcesRequest {
   /** Also CSRs for client certificates and those that are approved or denied. */
@@ -20,7 +21,7 @@ export interface ListCsrsRequest extends CsrSourcesRequest {
 }
 
 /** The CSRs of kubelets, each with its verdict. */
-export function listCsrs(services: CsrSourcePorts, request: ListCsrsRequest): Promise<readonly ValidatedCsr[]> {
+export function listCsrs(services: NodeCommandPorts, request: ListCsrsRequest): Promise<readonly ValidatedCsr[]> {
   return withCsrSources(services, request, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const shown = request.all ? found : found.filter(isPendingServing);
@@ -48,7 +49,7 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
  * @throws AppError with a problem for each CSR that is unknown, refused or not confirmed, after all others are approved
  */
 export function approveCsrs(
-  services: CsrSourcePorts,
+  services: NodeCommandPorts,
   request: ApproveCsrsRequest,
   view: { readonly reporter: Reporter; confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>; approved(csr: ValidatedCsr): void },
 ): Promise<number> {

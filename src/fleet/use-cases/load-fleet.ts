@@ -9,7 +9,7 @@ import { type LoadedFleet, loadFleet } from '../file/load.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import type { SettingLocation } from '../file/problem-collector.ts';
 import { resolveFleet } from '../file/resolve.ts';
-import type { FleetImport } from '../file/schema.ts';
+import type { FleetFile } from '../file/schema.ts';
 import type { Selection } from '../file/select.ts';
 import { validateValues } from '../file/validate.ts';
 import { filterImport } from '../imports/filter-import.ts';
@@ -153,7 +153,7 @@ function placeInImport({ document }: LoadedFleet, index: number, member: string)
 async function readImport(
   services: FleetFilePorts,
   { file }: LoadedFleet,
-  { ansibleInventory, sshConfig }: FleetImport,
+  { ansibleInventory, sshConfig }: NonNullable<FleetFile['imports']>[number],
 ): Promise<ReadImport> {
   if (ansibleInventory !== undefined) return readAnsible(services, resolveFleetPath(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;

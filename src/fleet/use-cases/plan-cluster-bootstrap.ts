@@ -35,7 +35,7 @@ import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { fleetInitOptions } from './init-options.ts';
-import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
+import { openFleetCluster } from './open-fleet-cluster.ts';
 import { installSources, planAfterPreparation } from './plan-prepared.ts';
 
 interface ClusterBootstrapInput extends FleetRunInput {
@@ -62,11 +62,6 @@ interface ClusterBootstrap {
 /** Drops join commands, which are meant for people: nodes of a fleet join with a temporary token. */
 const LEFT_OUT = ['show-join-command'];
 
-interface After {
-  readonly access: FleetAccess;
-  readonly members: ReadonlyMap<string, FleetMember>;
-}
-
 /**
  * The members of a run that bootstraps a cluster: the first control plane creates the cluster, the others
  * join as soon as its kubeconfig was saved locally.
@@ -82,8 +77,8 @@ export async function planClusterBootstrap(
   const target = (await fleetTargets(services, request.connection, input.file))(first);
   const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(target, logsTo);
   const member = await bootstrapMember(services, request, { ...input, target, connect, opened: (access) => accesses.push(access) });
-  let after: Promise<After> | null = null;
-  const onceRegistered = (): Promise<After> => {
+  let after: ReturnType<typeof openBootstrapped> | null = null;
+  const onceRegistered = (): ReturnType<typeof openBootstrapped> => {
     after ??= openBootstrapped(services, request, { ...input, target, connect });
     return after;
   };
@@ -148,7 +143,7 @@ async function bootstrapMember(
 }
 
 /** Saves the kubeconfig of the new cluster, and opens the members that join it. */
-async function openBootstrapped(services: FleetRunPorts, request: FleetRunRequest, input: FirstControlPlane): Promise<After> {
+async function openBootstrapped(services: FleetRunPorts, request: FleetRunRequest, input: FirstControlPlane) {
   const { kubeconfig, first, target, connect, cluster, file, reporter } = input;
   const { text } = await readAdminKubeconfig(services, connect, first.host.name);
   await services.writeLocalFile(kubeconfig, revealText(text));

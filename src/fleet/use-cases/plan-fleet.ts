@@ -3,7 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
-import { type PlanSignatures, signatureFileOf } from '../plan/plan-signatures.ts';
+import { signatureFileOf } from '../plan/plan-signatures.ts';
 import {
   PLAN_VALID_FOR_MS,
   type PlanContext,
@@ -21,6 +21,7 @@ import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
+import type { SavedPlanPorts } from './read-saved-plan.ts';
 
 export interface PlanFleetRequest extends FleetRunRequest {
   /** The file that the plan is saved to; undefined: none. */
@@ -31,23 +32,6 @@ export interface PlanFleetRequest extends FleetRunRequest {
   readonly signingKey?: string | undefined;
   /** Time for which the plan may be applied; undefined: the default. */
   readonly validForMs: number | undefined;
-}
-
-/** Ports of `fleet plan`. */
-interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
-  planSignatures(): Promise<PlanSignatures>;
-}
-
-/** An observer of a plan. */
-interface PlanFleetView {
-  readonly reporter: Reporter;
-  readonly ports: FleetPorts;
-  /** Warnings about the fleet file, before the hosts are inspected. */
-  warning(problem: Problem): void;
-  /** All hosts are planned; nothing is saved yet. `document`: null if the request needs none. */
-  planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
-  /** The plan is saved. */
-  saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
 }
 
 export interface PlanFleetResult {
@@ -62,7 +46,20 @@ export interface PlanFleetResult {
  * @throws AppError with exit code 2 for an invalid file or selection, and for a plan that cannot be saved; errors of
  * opening the cluster
  */
-export async function planFleet(services: PlanFleetPorts, given: PlanFleetRequest, view: PlanFleetView): Promise<PlanFleetResult> {
+export async function planFleet(
+  services: FleetRunPorts & FleetFilePorts & Pick<SavedPlanPorts, 'planSignatures'>,
+  given: PlanFleetRequest,
+  view: {
+    readonly reporter: Reporter;
+    readonly ports: FleetPorts;
+    /** Warnings about the fleet file, before the hosts are inspected. */
+    warning(problem: Problem): void;
+    /** All hosts are planned; nothing is saved yet. `document`: null if the request needs none. */
+    planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
+    /** The plan is saved. */
+    saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
+  },
+): Promise<PlanFleetResult> {
   const request = toPlan(given);
   const { out, asDocument, signingKey, validForMs } = request;
   const fleet = await readValidFleet(services, request);
@@ -113,7 +110,7 @@ function notToBeSaved(): AppError {
 }
 
 function contextOf(
-  services: PlanFleetPorts,
+  services: FleetRunPorts,
   { takeOver, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {

@@ -37,8 +37,6 @@ export interface HostKeyFinding {
   readonly recorded?: string | undefined;
 }
 
-type ConfirmKeys = (unknown: readonly HostKeyFinding[]) => Promise<boolean | null>;
-
 /**
  * Reads the keys of the selected hosts of a fleet and of their jump hosts, and records the unknown ones that the request
  * or the operator trusts. A changed or revoked key is never recorded. Jump hosts come first, because a connection through
@@ -51,19 +49,26 @@ type ConfirmKeys = (unknown: readonly HostKeyFinding[]) => Promise<boolean | nul
 export async function trustHostKeys(
   services: FleetFilePorts & HostKeySource & Pick<RunTime, 'signal'>,
   request: TrustRequest,
-  confirm: ConfirmKeys,
+  confirm: (unknown: readonly HostKeyFinding[]) => Promise<boolean | null>,
 ): Promise<{ readonly findings: readonly HostKeyFinding[]; readonly hasUnknown: boolean; readonly failure: AppError | null }> {
   const fleet = await readFleet(services, request);
   const ssh = await readSshOptions(services, request.connection);
   const directory = directoryOf(services, fleet.file);
   const keys = await services.openHostKeys(withSshConfig(services, ssh, { configFile: fleet.hosts[0]?.ssh.configFile, directory }));
   const { signal } = services;
+  const mayRecord = async (unknown: readonly HostKeyFinding[]): Promise<boolean> => {
+    if (request.dryRun || request.yes) return !request.dryRun;
+    const answer = await confirm(unknown);
+    if (answer !== null) return answer;
+    const hint = 'Compare the fingerprints with --dry-run, then record the keys with --yes';
+    throw usageError('fleet trust: standard input is not a terminal', hint);
+  };
   const findings: HostKeyFinding[] = [];
   for (const round of roundsOf(targetsOf(fleet, keys, request.selection))) {
     const found = await inParallel(round, request.parallel, (target) => inspect(keys, target, signal));
     signal.throwIfAborted();
     const unknown = found.filter(isUnknownKey);
-    const isRecorded = unknown.length > 0 && (await mayRecord(unknown, request, confirm));
+    const isRecorded = unknown.length > 0 && (await mayRecord(unknown));
     for (const one of found) findings.push(isRecorded && isUnknownKey(one) ? await record(keys, one) : one);
   }
   const problems = findings.flatMap(hostKeyProblems);
@@ -74,17 +79,6 @@ export async function trustHostKeys(
     hasUnknown: findings.some(isUnknownKey),
     failure: problems.length === 0 ? null : new AppError(problems, { exitCode }),
   };
-}
-
-async function mayRecord(unknown: readonly HostKeyFinding[], { dryRun, yes }: TrustRequest, confirm: ConfirmKeys): Promise<boolean> {
-  if (dryRun || yes) return !dryRun;
-  const answer = await confirm(unknown);
-  if (answer === null)
-    throw usageError(
-      'fleet trust: standard input is not a terminal',
-      'Compare the fingerprints with --dry-run, then record the keys with --yes',
-    );
-  return answer;
 }
 
 /** `failed`: the key was not read, or could not be recorded. */

@@ -28,7 +28,7 @@ import type { SshTarget } from '../target.ts';
 export function knownHostsStore(): HostKeyStore {
   const files = new Map<string, Promise<ReadFile<readonly KnownHostsEntry[]>>>();
   const revoked = new Map<string, Promise<ReadFile<RevokedKeys>>>();
-  const indexes = new Map<string, Index>();
+  const indexes = new Map<string, { readonly parts: readonly (readonly KnownHostsEntry[])[]; readonly known: KnownHosts }>();
   let lastAppend: Promise<unknown> = Promise.resolve();
   const readFiles = async (target: SshTarget): Promise<KnownHosts> => {
     const paths = [...target.userKnownHostsFiles, ...target.globalKnownHostsFiles];
@@ -92,11 +92,6 @@ async function readRevoked(
     case 'keys':
       return revoked.entries;
   }
-}
-
-interface Index {
-  readonly parts: readonly (readonly KnownHostsEntry[])[];
-  readonly known: KnownHosts;
 }
 
 interface ReadFile<T> {

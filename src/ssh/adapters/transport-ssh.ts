@@ -9,14 +9,14 @@ import { reopened, sessions } from '../sessions.ts';
 import type { SshTarget } from '../target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './built-in/connection.ts';
 import type { HostKeyPolicy } from './built-in/host-key-check.ts';
-import { type AskPassphrase, type Identities, identities } from './built-in/identities.ts';
+import { type AskPassphrase, identities } from './built-in/identities.ts';
 import { type JumpHosts, jumpHosts } from './built-in/jump-hosts.ts';
 import { type RemoteRun, runRemote } from './built-in/remote-process.ts';
 import { openChannel } from './built-in/stream.ts';
 
 export interface SshTransportOptions extends HostKeyPolicy {
   /** State shared by all hosts of the process. Default: a separate one. */
-  readonly shared?: SshShared;
+  readonly shared?: ReturnType<typeof sshShared>;
   /** Password of the user on the destination host, not on jump hosts. Tried after all keys. */
   readonly password?: Secret | undefined;
   readonly askPassphrase?: AskPassphrase | undefined;
@@ -27,14 +27,8 @@ export interface SshTransportOptions extends HostKeyPolicy {
   readonly maxSessions?: number;
 }
 
-/** Private keys, agents and connections to jump hosts: read, requested and opened once for all hosts. */
-interface SshShared {
-  readonly identities: Identities;
-  readonly jumpHosts: JumpHosts;
-}
-
-/** Creates the state shared by all transports of a process. */
-export function sshShared(): SshShared {
+/** Private keys, agents and connections to jump hosts of a process: read, requested and opened once for all hosts. */
+export function sshShared() {
   return { identities: identities(), jumpHosts: jumpHosts() };
 }
 
