@@ -10,7 +10,6 @@ export function parseAmount(text: string): Amount | null {
   return value > 100 ? null : { percent: value };
 }
 
-/** The number of hosts of an amount, rounded down. */
 export function hostsOf(amount: Amount, total: number): number {
   return 'hosts' in amount ? amount.hosts : Math.floor((total * amount.percent) / 100);
 }

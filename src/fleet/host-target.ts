@@ -21,7 +21,6 @@ export interface FleetHostTarget {
   readonly directory: string;
 }
 
-/** The name of a target in messages and results. */
 export function targetName({ member, address, rootDir }: HostTarget): string {
   return member?.name ?? address ?? rootDir ?? 'localhost';
 }

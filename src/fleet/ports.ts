@@ -11,7 +11,6 @@ import type { SshConfig } from '../ssh/resolve-target.ts';
 import type { SshOptions } from '../ssh/target.ts';
 import type { HostTarget } from './host-target.ts';
 
-/** Connections to hosts. */
 export interface HostConnections {
   /** @param reporter logs the requests to the host with `-v 2`; absent: they are not logged */
   connectHost(target: HostTarget, reporter?: Reporter): Promise<Host>;
@@ -28,7 +27,6 @@ export function connectionsTo(
   return others.map((target) => () => connectHost(target));
 }
 
-/** Programs that are sent to hosts. */
 export interface ProgramSource {
   /**
    * Reads a program of the local host, ready to be sent to hosts.
@@ -39,13 +37,11 @@ export interface ProgramSource {
   readProgram(path?: string): Promise<LargeFile | null>;
 }
 
-/** The SSH configuration of the user. */
 export interface SshConfigSource {
   /** An OpenSSH client configuration with its included files. @param path undefined: those that ssh reads without -F */
   readSshConfig(path: string | undefined): Promise<SshConfig>;
 }
 
-/** The host keys that the user knows. */
 export interface HostKeySource {
   /** Reads the keys of hosts and records them as known. */
   openHostKeys(ssh: SshOptions): Promise<HostKeys>;
@@ -58,7 +54,6 @@ export interface LocalCommandOptions {
   readonly onStderr?: ((text: string) => void) | undefined;
 }
 
-/** Programs of the local host. */
 export interface LocalCommands {
   /**
    * Runs a program on the local host as the user, in the working directory.
@@ -68,10 +63,8 @@ export interface LocalCommands {
   runLocal(argv: readonly string[], options?: LocalCommandOptions): Promise<string>;
 }
 
-/** Ports for reading a fleet file. */
 export type FleetFilePorts = LocalFiles & SshConfigSource & LocalCommands;
 
-/** Ports for finding hosts by name. */
 export type NamedHostPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'>;
 
 /** Ports for naming the owner of a host's lock. */

@@ -8,9 +8,7 @@ import { matchPatternList } from './pattern.ts';
  */
 export interface SshConfigLine {
   readonly file: string;
-  /** Starts at 1. */
   readonly line: number;
-  /** Lower case. */
   readonly keyword: string;
   /** At least one. */
   readonly args: readonly string[];
@@ -148,14 +146,12 @@ function hostNameOf(pass: Pass): string {
   return value === undefined ? pass.host : pass.query.expandHostName(value, pass.query.alias);
 }
 
-/** Criteria without an argument. */
 const BARE_CRITERIA: Readonly<Record<string, (pass: Pass) => boolean>> = {
   all: () => true,
   canonical: (pass) => pass.final,
   final: (pass) => pass.final,
 };
 
-/** Criteria with one argument. */
 const CRITERIA: Readonly<Record<string, (argument: string, pass: Pass) => boolean>> = {
   host: (argument, pass) => matchesIgnoringCase(hostNameOf(pass), argument),
   originalhost: (argument, pass) => matchesIgnoringCase(pass.query.alias, argument),

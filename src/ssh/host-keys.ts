@@ -8,9 +8,7 @@ export interface PresentedHostKey {
   readonly verdict: HostKeyVerdict;
 }
 
-/** Inspects host keys and saves them. */
 export interface HostKeys extends Pick<HostKeyStore, 'save'> {
-  /** The configuration for resolving targets. */
   readonly config: SshConfig;
   /** The command line's settings for all hosts. */
   readonly overrides: SshOverrides;
@@ -21,7 +19,6 @@ export interface HostKeys extends Pick<HostKeyStore, 'save'> {
   inspect(target: SshTarget, signal?: AbortSignal): Promise<PresentedHostKey>;
 }
 
-/** The store of known host keys. */
 export interface HostKeyStore {
   /** The known keys in the target's files, the user's first. */
   knownHosts(target: SshTarget): Promise<KnownHosts>;

@@ -14,7 +14,6 @@ export interface HostKey {
 
 export interface KnownHostsEntry extends HostKey {
   readonly file: string;
-  /** Starts at 1. */
   readonly line: number;
   readonly marker: 'none' | 'revoked' | 'cert-authority';
   /** The first field, unchanged: names, patterns, or one hashed name. */

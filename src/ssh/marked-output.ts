@@ -13,7 +13,6 @@ export interface MarkedOutput {
   readonly size: number;
   /** The output after the marker. */
   content(): Buffer;
-  /** The output before the marker. */
   outputBeforeMarker(): string;
 }
 

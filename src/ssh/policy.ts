@@ -18,7 +18,6 @@ export interface SshPolicy {
   readonly hostKeys?: { readonly names: readonly string[]; readonly isOrdered: boolean };
   /** Signature algorithms allowed for the user's keys. */
   readonly userKeys?: readonly string[];
-  /** Authentication methods, in order. */
   readonly methods?: readonly AuthenticationMethod[];
   /** Minimum length of RSA keys, for host keys and user keys. */
   readonly minimalRsaBits?: number;

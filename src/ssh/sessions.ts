@@ -49,7 +49,6 @@ export function sessions(max: number): Sessions {
   };
 }
 
-/** A connection of a transport. */
 interface Connection {
   onLost(listener: () => void): unknown;
   end(): Promise<void>;

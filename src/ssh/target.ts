@@ -15,7 +15,6 @@ export interface SshTarget {
   readonly name: string;
   /** The name compared with `Host` of ssh_config, if different from `hostName`. */
   readonly alias?: string;
-  /** Name or address to connect to. */
   readonly hostName: string;
   readonly user: string;
   readonly port: number;

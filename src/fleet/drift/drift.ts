@@ -33,7 +33,6 @@ export function hasDrift({ plan }: HostOutcome): boolean {
   return plan !== null && (hasChangesOrDeferred(plan.host) || overridesIn(plan).length > 0);
 }
 
-/** The fields of the fleet file that a ConfigMap overrides on a host. */
 export function overridesOf({ plan }: HostOutcome): readonly Drift[] {
   return plan === null ? [] : overridesIn(plan);
 }
@@ -116,15 +115,11 @@ interface FieldDrift {
   readonly changed: 'fleet file' | 'host' | 'fleet file and host' | 'cluster' | null;
 }
 
-/** History and running fields of a host. */
 export interface DriftEvidence {
-  /** The recorded changes, the oldest first. */
   readonly history?: readonly HistoryEntry[] | undefined;
   /** Decodes the declared fields for the kubelet of the host, as they are written. Absent: compared as declared. */
   readonly decode?: ((declared: JsonObject) => JsonObject) | undefined;
-  /** The fields that the fleet file declares. */
   readonly declared?: JsonObject | undefined;
-  /** The fields of the running kubelet. */
   readonly running?: ReadonlyMap<string, Json> | undefined;
 }
 

@@ -14,7 +14,6 @@ import type { Drift } from './drift.ts';
 /** Facts for the status table of a fleet, without the kubelet's configuration and health. */
 export const statusFacts = combineFacts({ os: operatingSystem, kubelet: kubeletBinary, identity: clientIdentity });
 
-/** Converts facts to table values. */
 export function statusOf({ kubelet, identity }: ReturnType<typeof statusFacts.parse>): {
   readonly kubeletVersion: string | null;
   readonly nodeName: string | null;
@@ -32,9 +31,7 @@ export interface KubeletStatus {
    * else those of its next start; null: no file.
    */
   readonly configHash: string | null;
-  /** Its Node; null: unknown. */
   readonly node: string | null;
-  /** Of its next start; null: no supported kubelet. */
   readonly minor: Minor | null;
   /** Changes that the running kubelet has not read. */
   readonly pending: readonly Drift[];

@@ -6,7 +6,6 @@ import type { BastionText, HostSettings } from './host-settings.ts';
 import type { ResolvedBastion } from './model.ts';
 import type { ProblemCollector } from './problem-collector.ts';
 
-/** The SSH route to a host. */
 export interface Route {
   readonly jumps: readonly ResolvedBastion[];
   /** The file requires a direct connection: ssh_config is not consulted. */

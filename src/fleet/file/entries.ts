@@ -5,7 +5,6 @@ import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import { type Expanded, expandRanges, MAX_HOSTS } from './range.ts';
 import type { FleetFile, FleetLayer } from './schema.ts';
 
-/** A host from an imported inventory. */
 export interface ImportedHost {
   readonly name: string;
   readonly place: SettingLocation;
@@ -26,7 +25,6 @@ export interface ImportedInventory {
   readonly groups: readonly string[];
 }
 
-/** A host before groups and templates are applied. */
 export interface HostEntry {
   readonly name: string;
   readonly place: SettingLocation;
@@ -41,7 +39,6 @@ export interface HostEntry {
   readonly machine?: string | undefined;
 }
 
-/** A reference to a group, with its position. */
 export interface GroupRef {
   readonly name: string;
   readonly place: SettingLocation;

@@ -12,30 +12,25 @@ export function inlineSecret(what: string, hint: string): Problem {
   return error('FLEET_INLINE_SECRET', `${what} is not allowed in a fleet file, which is meant to be shared and versioned`, hint);
 }
 
-/** Two hosts with the same name. */
 export function duplicateHost(name: string, first: string): Problem {
   return error('FLEET_DUPLICATE_NAME', `the host ${quoteValue(name)} is defined twice, first at ${first}`, 'Give each host a unique name');
 }
 
-/** Two groups with the same name. */
 export function duplicateGroup(name: string, first: string): Problem {
   return error('FLEET_DUPLICATE_NAME', `the group ${quoteValue(name)} is defined twice, first at ${first}`, 'Merge both groups');
 }
 
-/** Two hosts with the same address and route. */
 export function duplicateAddress(address: string, { name, first, where }: { name: string; first: string; where: string }): Problem {
   const message = `hosts "${name}" and "${first}" (${where}) have the same address ${address}`;
   return error('FLEET_DUPLICATE_ADDRESS', message, 'Fix the address, or remove one of the hosts');
 }
 
-/** Two hosts that would register with the same node name or IP. */
 export function duplicateNode(what: 'nodeName' | 'nodeIP', value: string, { name, first }: { name: string; first: string }): Problem {
   const hint =
     what === 'nodeName' ? 'Use a template such as {{ name }}, or set a nodeName for each host' : 'Set a different node IP for each host';
   return error('FLEET_DUPLICATE_NODE', `hosts "${name}" and "${first}" have the same ${what} ${quoteValue(value)}`, hint);
 }
 
-/** An invalid name of a host or group. */
 export function invalidInventoryName(what: 'host' | 'group', name: string): Problem {
   const hint =
     what === 'host'
@@ -44,7 +39,6 @@ export function invalidInventoryName(what: 'host' | 'group', name: string): Prob
   return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not a valid ${what} name`, hint);
 }
 
-/** A group that is not declared. */
 export function unknownGroup(name: string, known: readonly string[], likely: string | null): Problem {
   const list = known.slice(0, 10).join(', ');
   const hint =
@@ -56,18 +50,15 @@ export function unknownGroup(name: string, known: readonly string[], likely: str
   return error('FLEET_UNKNOWN_GROUP', `group ${quoteValue(name)} does not exist`, hint);
 }
 
-/** An invalid range. */
 export function invalidRange(message: string, hint: string): Problem {
   return error('FLEET_INVALID_RANGE', message, hint);
 }
 
-/** An address range of another length than the name range. */
 export function rangesDiffer(names: number, addresses: number): Problem {
   const message = `the name range has ${hosts(names)}, but the address range has ${addresses}`;
   return error('FLEET_INVALID_RANGE', message, 'Use ranges of the same length, or an address with {{ number }}');
 }
 
-/** More hosts than the limit. */
 export function tooManyHosts(limit: number): Problem {
   return error('FLEET_TOO_MANY_HOSTS', `the fleet has more than ${limit} hosts`, 'Check the ends of the ranges, or split the fleet');
 }
@@ -84,13 +75,11 @@ export function invalidTemplate(text: string, fault: string): Problem {
 /** An unquoted value that begins with braces, which YAML reads as an object. */
 export const QUOTE_TEMPLATE = 'Quote a value that begins with {{: "{{ rack }}"';
 
-/** A variable that is not defined for a host. */
 export function unknownVariable(variable: string, host: string, likely: string | null, others: number): Problem {
   const message = `the variable ${quoteValue(variable)} is not defined for host "${host}"${others === 0 ? '' : ` and ${others} more ${others === 1 ? 'host' : 'hosts'}`}`;
   return error('FLEET_UNKNOWN_VARIABLE', message, likely === null ? 'Declare the variable under variables' : `Did you mean ${likely}?`);
 }
 
-/** Variables with a circular reference. */
 export function variableCycle(names: readonly string[]): Problem {
   return error(
     'FLEET_VARIABLE_CYCLE',
@@ -99,18 +88,15 @@ export function variableCycle(names: readonly string[]): Problem {
   );
 }
 
-/** A reserved name. */
 export function reservedVariable(name: string): Problem {
   return error('FLEET_RESERVED_VARIABLE', `${name} is a built-in variable of every host and cannot be declared`, 'Choose another name');
 }
 
-/** A name that is not valid in templates. */
 export function invalidVariable(name: string): Problem {
   const hint = 'Use letters, digits and underscores; begin with a letter or underscore';
   return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not a valid variable name`, hint);
 }
 
-/** An address that cannot be connected to. */
 export function invalidHostAddress(address: string): Problem {
   const at = /^[^@\s]+@[^@\s]+$/.test(address);
   const port = /^[^:[\]\s]+:[0-9]+$/.test(address) || /^\[.*\]/.test(address);
@@ -122,33 +108,27 @@ export function invalidHostAddress(address: string): Problem {
   return error('FLEET_INVALID_ADDRESS', `${quoteValue(address)} is not a valid address`, hint);
 }
 
-/** A resolved value that is invalid at its place. */
 export function invalidFleetValue(message: string, hint?: string): Problem {
   return error('FLEET_INVALID_VALUE', message, hint);
 }
 
-/** Two members with the same meaning. */
 export function mutuallyExclusiveMembers(a: string, b: string): Problem {
   return error('FLEET_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Remove one of them');
 }
 
-/** Bastions that are reached through each other. */
 export function bastionCycle(names: readonly string[]): Problem {
   const hint = 'Set ssh.bastion: none for the host that is reached directly';
   return error('FLEET_BASTION_CYCLE', `circular reference between bastions: ${names.join(' -> ')}`, hint);
 }
 
-/** An unreadable import. */
 export function importInvalid(message: string, hint?: string): Problem {
   return error('FLEET_IMPORT_INVALID', message, hint);
 }
 
-/** A part of an imported inventory that has no effect. */
 export function importIgnored(message: string, hint?: string): Problem {
   return { ...error('FLEET_IMPORT_IGNORED', message, hint), severity: 'warning' };
 }
 
-/** A warning that Ansible printed about an inventory. */
 export function ansibleWarning(text: string): Problem {
   return { ...error('FLEET_ANSIBLE_WARNING', `ansible-inventory: ${text}`), severity: 'warning' };
 }
@@ -169,12 +149,10 @@ export function groupWithoutRole(group: string, workers: string): Problem {
   return { ...error('FLEET_IMPORT_ROLE', message, hint), severity: 'warning' };
 }
 
-/** A fleet without hosts. */
 export function noHosts(): Problem {
   return error('FLEET_EMPTY', 'the fleet has no hosts', 'Add entries to hosts or imports');
 }
 
-/** `3 hosts`, `1 host`. */
 function hosts(count: number): string {
   return count === 1 ? '1 host' : `${count} hosts`;
 }

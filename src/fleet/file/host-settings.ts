@@ -21,16 +21,13 @@ import type { SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import { Scope } from './scope.ts';
 
-/** The settings of a host, without resolved bastions. */
 export interface HostSettings {
   readonly role: HostRole | 'bastion';
   readonly ssh: Omit<ResolvedSsh, 'jumps' | 'direct'>;
   /** As written, with its place and whether the host itself sets it. */
   readonly bastion: BastionText | null;
-  /** The settings of its node. */
   readonly node: NodeSettings;
   readonly scope: Scope;
-  /** Place of a member. */
   readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => SettingLocation;
 }
 
@@ -70,7 +67,6 @@ export function hostSettings(entry: HostEntry, layers: readonly Layer[], context
   };
 }
 
-/** The members that are not undefined. */
 function present<T extends object>(record: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
     readonly [K in keyof T]?: Exclude<T[K], undefined>;

@@ -60,7 +60,6 @@ export function variableValues(entry: HostEntry, layers: readonly Layer[]): Read
   return values;
 }
 
-/** Reports invalid variable names of a layer. */
 export function validateVariableNames(layer: Layer, findings: ProblemCollector): void {
   for (const name of layer.variables.keys()) {
     const place = (): SettingLocation => layer.place(['variables', name]);

@@ -60,7 +60,6 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
   return problems;
 }
 
-/** The words of a hook command as one text. */
 function commandText(node: SourceNode): string {
   if (node.kind === 'list') return node.items.map(commandText).join(' ');
   return node.kind === 'scalar' ? node.text : '';

@@ -10,7 +10,6 @@ export interface Layer {
   /** `baseline`, `group edge`, `host edge-[001:200]`. */
   readonly label: string;
   readonly written: FleetLayer;
-  /** The object `kubeletConfiguration`; null if the layer has none. */
   readonly kubelet: SourceNode | null;
   readonly document: SourceDocument | null;
   readonly variables: ReadonlyMap<string, VariableText>;
@@ -18,7 +17,6 @@ export interface Layer {
   place(steps: readonly PathSegment[]): SettingLocation;
 }
 
-/** A layer of a fleet file. `path` is the path of its object. */
 export function fileLayer(label: string, written: FleetLayer, document: SourceDocument, path: readonly PathSegment[]): Layer {
   const node = path.reduce<SourceNode | null>(childOf, document.root);
   const variables = entryOf(node, 'variables')?.value;
@@ -56,13 +54,11 @@ class FilePlace implements SettingLocation {
   }
 }
 
-/** A layer from an import, with a single position. */
 export function importedLayer(label: string, written: FleetLayer, place: SettingLocation): Layer {
   const variables = Object.entries(written.variables ?? {}).map(([name, value]) => [name, scalarOf(value)] as const);
   return { label, written, document: null, kubelet: null, variables: new Map(variables), place: () => place };
 }
 
-/** Converts a value into a scalar of a document. */
 export function scalarOf(value: string | number | boolean): Omit<SourceScalar, 'kind' | 'offset'> {
   const text = String(value);
   switch (typeof value) {

@@ -17,9 +17,7 @@ import { FLEET_API_VERSION, FLEET_KIND, type FleetFile, fleetSchema } from './sc
 export interface LoadedFleet {
   readonly file: string;
   readonly fleet: FleetFile;
-  /** Null if the file has no document. */
   readonly document: SourceDocument | null;
-  /** In file order. */
   readonly problems: readonly Problem[];
 }
 
@@ -74,7 +72,6 @@ function selectDocument(source: Source, text: string, file: string): { document:
   return { document, problems };
 }
 
-/** Replaces the hint of the shared reader, which proposes the header of kubeadm documents. */
 function asFleet(problem: Problem): Problem {
   if (problem.code !== 'CONFIG_MISSING_HEADER') return problem;
   return {

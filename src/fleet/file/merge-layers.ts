@@ -18,7 +18,6 @@ interface Rule {
   readonly isStruct: boolean;
 }
 
-/** The rule of each setting, by its name. */
 export const RULES: ReadonlyMap<string, Rule> = new Map(
   Object.entries(layerSettings).map(([name, { def }]) => [name, ruleOf(def.innerType)]),
 );

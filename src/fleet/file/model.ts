@@ -19,7 +19,6 @@ import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
 const optional = z.exactOptional;
 export const text = z.string();
 export const texts = z.array(text).readonly();
-/** Any value of parsed JSON. */
 export const json = z.custom<Json>((value) => value !== undefined);
 export const jsonObject = z.custom<JsonObject>(isJsonObject, 'expected an object');
 
@@ -36,7 +35,6 @@ const destination = {
     .readonly(),
 };
 
-/** An SSH jump host. */
 const bastion = z.strictObject({ name: text, ...destination }).readonly();
 
 /** SSH settings of a host. ssh_config provides missing members. */
@@ -56,7 +54,6 @@ const ssh = z
   })
   .readonly();
 
-/** Input of JoinConfiguration and InitConfiguration. */
 const nodeRegistration = z
   .strictObject({
     name: optional(text),
@@ -83,9 +80,7 @@ export const plannedSettings = {
   declared: z.array(z.strictObject({ path: texts, value: json, source: text }).readonly()).readonly(),
   /** The layers are drop-in files of `--config-dir`. Absent: they are merged into config.yaml. */
   kubeletConfigDir: optional(z.literal(true)),
-  /** Preparation of the host before it becomes a node. Absent: nothing declared. */
   preparation: optional(hostPreparation),
-  /** Commands before and after the changes of the host. Absent: none. */
   hooks: optional(hostHooks),
 };
 
@@ -102,7 +97,6 @@ export const fleetCluster = z
     configuration: z.nullable(text),
     /** `host:port` of the API server, for hosts that join with a token. */
     endpoint: z.nullable(text),
-    /** File with the CA certificate of the cluster. */
     caFile: z.nullable(text),
     caCertHashes: texts,
     /** Source of the bootstrap token. Null: an existing usable token, otherwise a new one, with the kubeconfig. */
@@ -118,7 +112,6 @@ export type ResolvedSsh = z.infer<typeof ssh>;
 export type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;
 export type HostRole = PlannedSettings['role'];
 
-/** A host with all settings of its node. */
 export interface PlannedHost extends PlannedSettings {
   /** KubeletConfigurations of this node; later ones win: baseline, groups, host. */
   readonly overlays: readonly { readonly document: NodeOverlay }[];
@@ -148,12 +141,10 @@ export function plannedSettingsOf(host: PlannedSettings): PlannedSettings {
 export interface ResolvedFleet {
   /** Path of the fleet file as given by the user. */
   readonly file: string;
-  /** Display name of the fleet; null if not set. */
   readonly name: string | null;
   readonly cluster: FleetCluster;
   /** Version of the kubelets, for validation before hosts are contacted; null if not set. */
   readonly kubernetesVersion: string | null;
-  /** In file order, imports last. Names are unique, and so are addresses with their routes. */
   readonly hosts: readonly ResolvedHost[];
   readonly bastions: readonly ResolvedBastion[];
   /** All groups, those of the file first, then imported ones. */
@@ -185,7 +176,6 @@ export interface FleetOverlay {
 }
 
 export interface FleetOrigin {
-  /** `baseline`, `group edge`, `host edge-001`. */
   readonly layer: string;
   readonly position: Position;
 }

@@ -2,14 +2,12 @@ import type { Position, Problem } from '../../base/errors.ts';
 import { showFieldPath } from '../../codec/field-path.ts';
 import { sortProblems } from '../../kubeadm/config/origins.ts';
 
-/** Place of a fleet setting. */
 export interface SettingLocation {
   readonly position: Position;
   /** Path inside the document; empty for imported settings. */
   readonly path: string;
 }
 
-/** Limit per kind of problem. */
 const MAX_OF_A_KIND = 20;
 
 /**

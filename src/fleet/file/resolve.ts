@@ -159,7 +159,6 @@ function overlayBuilders(): (layer: Layer) => OverlayBuilder {
   };
 }
 
-/** Rules for the file as a whole. */
 function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: ProblemCollector): void {
   if (kubernetesVersion !== undefined) {
     const minor = parseMinor(kubernetesVersion);

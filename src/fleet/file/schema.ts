@@ -14,7 +14,6 @@ const templates = z.array(template);
 /** The JSON Schema of a string with a variable, which can replace any scalar. */
 export const TEMPLATE = { type: 'string', pattern: '\\{\\{' } as const;
 
-/** apiVersion and kind of a fleet file. */
 export const FLEET_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const FLEET_KIND = 'Fleet';
 
@@ -50,7 +49,6 @@ function shown(written: unknown): string {
   return typeof written === 'object' ? (Array.isArray(written) ? 'a list' : 'an object') : String(written);
 }
 
-/** A port, or a template for one. */
 const port = custom<number | string>(
   { anyOf: [{ type: 'integer', minimum: 1, maximum: 65_535 }, TEMPLATE] },
   (written) =>

@@ -6,7 +6,6 @@ import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 /** A variable's value with its type and its text: `01` stays `01` in a string. */
 export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;
 
-/** Source of a host's variables. */
 export interface Variables {
   /** The value as written, possibly a template, with its place. */
   find(name: string): { readonly value: VariableText; readonly place: () => SettingLocation } | undefined;
@@ -15,7 +14,6 @@ export interface Variables {
 
 /** The variables of one host, resolved on demand. */
 export class Scope {
-  /** The name of the host. */
   readonly host: string;
   readonly #variables: Variables;
   readonly #findings: ProblemCollector;
@@ -84,7 +82,6 @@ const OPEN = '{{';
 const NAME = /^[A-Za-z_]\w*$/;
 const LITERAL = /^(?:"([^"\\]*)"|'([^'\\]*)')$/;
 
-/** Whether a text contains a template. */
 export function isTemplate(text: string): boolean {
   return text.includes(OPEN);
 }

@@ -16,7 +16,6 @@ export interface Selection {
   readonly selector?: LabelSelector | undefined;
 }
 
-/** All hosts. */
 export const ALL_HOSTS: Selection = { limit: [], groups: [] };
 
 /** What hosts are selected by. */
@@ -81,7 +80,6 @@ export function hostNamed<H extends Selectable>(hosts: readonly H[], text: strin
   return named ?? hosts.find((host) => nodeOf(host) === name.toLowerCase());
 }
 
-/** The error of a name that is neither that of a host nor of a Node. */
 export function unknownHost({ file, hosts }: Pick<ResolvedFleet, 'file' | 'hosts'>, text: string): AppError {
   const likely = closestName(patternOf(text).name, knownNames(hosts));
   const hint = likely === null ? `List the hosts: kubeletadm fleet inventory -f ${file}` : `Did you mean ${likely}?`;
@@ -99,7 +97,6 @@ export function declaredNode({ nodeRegistration: { name } }: Pick<ResolvedHost, 
   return name?.trim().toLowerCase() ?? null;
 }
 
-/** The names of hosts, groups and declared Nodes. */
 export function knownNames(hosts: readonly Selectable[]): readonly string[] {
   return [...new Set(hosts.flatMap((host) => [host.name, ...host.groups, declaredNode(host) ?? host.name]))];
 }

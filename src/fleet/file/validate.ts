@@ -82,7 +82,6 @@ function isIn(problems: readonly Problem[]): (problem: Problem) => boolean {
   return (problem) => places.has(placeOf(problem));
 }
 
-/** Groups hosts with the same layers and flags. */
 function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly (readonly [ResolvedHost, ...ResolvedHost[]])[] {
   const ids = new Map<SourceDocument, number>();
   const idOf = (document: SourceDocument): number => {

@@ -29,7 +29,6 @@ const MAX_TEXT = 500;
 export interface RunAttribution {
   /** As the user types it: `apply`, `upgrade node`. */
   readonly command: string;
-  /** `--reason`. */
   readonly reason?: string | undefined;
   /** `id` of the saved plan; absent: not from a saved plan. */
   readonly plan?: string | undefined;
@@ -37,7 +36,6 @@ export interface RunAttribution {
   readonly planDigest?: string | undefined;
   /** `--again`: the plan may be applied to a host that it has changed already. */
   readonly again?: true | undefined;
-  /** The verified signer of the plan. */
   readonly signer?: PlanSigner | null | undefined;
 }
 
@@ -152,7 +150,6 @@ function parseJson(line: string): unknown {
   }
 }
 
-/** The start of a change of a host. */
 export interface ChangeStart {
   /** The same at the end of the change. */
   readonly id: string;
@@ -172,7 +169,6 @@ export function recordStart(change: ChangeStart): Operation {
 
 /** Ports and settings for recording the changes of one host. */
 interface ChangeRecorder {
-  /** As in the record of the start. */
   readonly id: string;
   readonly host: Host;
   /** Opens a new connection if that of `host` was lost. */

@@ -35,12 +35,10 @@ const ENTRY = z.discriminatedUnion('event', [
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
 
-/** Encodes an entry as a line. */
 export function encodeEntry(entry: JournalEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
 
-/** A run read from its journal. */
 export interface JournaledRun {
   readonly startedAt: string;
   /** `apply` or `reset`. */
@@ -106,9 +104,7 @@ export function hostsToRetry(runs: readonly JournaledRun[], command: string): re
   return [...left];
 }
 
-/** The journal of a run in progress. */
 export interface RunJournal {
-  /** Path of the journal. */
   readonly path: string;
   /** Resolves when the entry is synced to disk and survives a power failure. */
   write(entry: JournalEntry): Promise<void>;

@@ -5,7 +5,6 @@ import type { StarterMachine } from './starter.ts';
 
 const K0SCTL_API = /^["']?k0sctl\.k0sproject\.io\//;
 
-/** Whether a text is a configuration of k0sctl. */
 export function isK0sctl(text: string): boolean {
   return /^apiVersion:[ \t]*["']?k0sctl\.k0sproject\.io\//m.test(text);
 }

@@ -5,7 +5,6 @@ import { FLEET_API_VERSION, FLEET_KIND } from '../file/schema.ts';
 import { type DeclaredField, type DeclaredSettings, declaredSettings } from './ansible/kubespray.ts';
 import { isGroupOfAllNodes, roleOfGroup } from './group-roles.ts';
 
-/** An import of a starter file, with its content. */
 export interface StarterImport {
   readonly source: 'ansibleInventory' | 'sshConfig';
   readonly path: string;
@@ -25,10 +24,8 @@ export interface StarterMachine {
   readonly bastion?: string | undefined;
 }
 
-/** Limit of groups in a starter file, for readability. */
 const MAX_GROUPS = 30;
 
-/** Input of a starter file. */
 interface StarterSource {
   readonly imports?: readonly StarterImport[];
   /** Replaces the example hosts. Key files as they are written. */
@@ -255,7 +252,6 @@ hosts:
 #     groups: [edge]
 `;
 
-/** Machines with their SSH settings. */
 function machinesText(machines: readonly StarterMachine[]): string {
   const user = userOf(machines);
   const lines = ['# A host supports the same settings as a group.', 'hosts:'];

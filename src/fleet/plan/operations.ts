@@ -62,7 +62,6 @@ export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): 
   return subject === undefined ? '' : String(subject);
 }
 
-/** Removes display texts and secrets. */
 function neutral(planned: Change): unknown {
   const change = withoutTexts(planned);
   switch (change.kind) {

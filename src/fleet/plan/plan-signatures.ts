@@ -18,11 +18,9 @@ export interface SignerFiles {
 export interface SignatureFiles extends SignerFiles {
   /** Name of the plan, for messages. */
   readonly plan: string;
-  /** The detached signature. */
   readonly signature: string;
 }
 
-/** Detached SSH signatures of saved plans. */
 export interface PlanSignatures {
   /**
    * Signs the text of a plan. A passphrase is requested on the terminal; a key held by ssh-agent needs none.
@@ -39,7 +37,6 @@ export interface PlanSignatures {
   verify(text: string, files: SignatureFiles): Promise<PlanSigner>;
 }
 
-/** The file of the signature of a saved plan. */
 export function signatureFileOf(planFile: string): string {
   return `${planFile}.sig`;
 }

@@ -29,7 +29,6 @@ const savedPlan = z
     id: text,
     validity: z
       .strictObject({
-        /** RFC 3339. */
         createdAt: z.iso.datetime(),
         /** RFC 3339: from then on the plan is refused. */
         expiresAt: z.iso.datetime(),
@@ -39,7 +38,6 @@ const savedPlan = z
       .readonly(),
     fleet: z.strictObject({ file: text, directory: text, name: z.nullable(text) }).readonly(),
     cluster: fleetCluster,
-    /** URL of the API server. */
     server: text,
     /** Command-line flags that affect the operations. */
     takeOver: z.boolean(),
@@ -82,14 +80,12 @@ export type SavedPlan = z.infer<typeof savedPlan>;
 export type SavedHost = SavedPlan['hosts'][number];
 export type PlanContext = Omit<SavedPlan, 'apiVersion' | 'kind' | 'id' | 'validity' | 'changes' | 'overlays' | 'hosts' | 'highestImpact'>;
 
-/** Result of planning a host. */
 export interface PlanOutcome {
   readonly status: SavedHost['status'];
   readonly plan: HostPlan | null;
   readonly problems: readonly string[];
 }
 
-/** Default time for which a plan may be applied. */
 export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
 /** The same for a signed plan, whose file is a permission to change the hosts. */
 export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
@@ -153,7 +149,6 @@ export function savePlan(
   return { id, validity: { ...times, digest: digestOf({ id, ...times }) }, ...body };
 }
 
-/** Whether the time until which a plan may be applied is over. */
 export function isExpired({ validity }: Pick<SavedPlan, 'validity'>, now: Date): boolean {
   return now.getTime() >= Date.parse(validity.expiresAt);
 }

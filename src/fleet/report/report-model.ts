@@ -27,12 +27,10 @@ export interface ReportModel {
   readonly groups: readonly HostGroup[];
   readonly timeline: RunTimeline | null;
   readonly census: readonly ValueDistribution[];
-  /** Rows of `fleet status`. */
   readonly rows: readonly HostStatusRow[];
   readonly certificates: readonly HostCertificate[];
 }
 
-/** Hosts with a common value. */
 interface ValueGroup {
   readonly value: string;
   readonly hosts: readonly string[];
@@ -71,7 +69,6 @@ export interface RunTimeline {
 const { compare } = new Intl.Collator('en', { numeric: true });
 
 type ReportHead = Pick<ReportModel, 'subject' | 'cluster' | 'startedAt' | 'endedAt'> & {
-  /** The failure of the command; null: none. */
   readonly failure: AppError | null;
 };
 
@@ -105,7 +102,6 @@ export function runReport(
   };
 }
 
-/** The report of `fleet status`. */
 export function statusReport(status: ReportHead & Pick<ReportModel, 'rows' | 'certificates'>): ReportModel {
   const { rows: unsorted, certificates, failure, ...head } = status;
   const rows = unsorted.toSorted((a, b) => compare(a.host, b.host));

@@ -13,9 +13,7 @@ import type { FleetTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 
-/** A plan that the operator approves or declines. */
 export interface PlanToApprove {
-  /** In the order of the hosts. */
   readonly outcomes: readonly HostOutcome[];
   /** The hosts that are changed first. */
   readonly canary: readonly string[];
@@ -33,7 +31,6 @@ export interface Approval {
   approve(plan: PlanToApprove): Promise<boolean>;
 }
 
-/** The approved part of a run. */
 export interface ApprovedTasks {
   /** The hosts to change, each with its approved operations. */
   readonly tasks: readonly FleetTask[];

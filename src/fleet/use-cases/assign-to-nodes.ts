@@ -19,7 +19,6 @@ export interface AssignToNodesRequest extends AssignmentRequest {
 /** What `dynamic assign` and `dynamic reset` share. */
 export type NodesRequest = Omit<AssignToNodesRequest, 'assigned' | 'force' | 'allowPodLoss'>;
 
-/** Ports of `dynamic assign`. */
 type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
 
 /**

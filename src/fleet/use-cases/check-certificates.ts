@@ -8,7 +8,6 @@ import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
-/** The certificates of a host. */
 export interface HostCertificates {
   readonly name: string;
   /** The Node that its kubelet has registered; null: unknown. */

@@ -13,7 +13,6 @@ export interface CheckExpirationRequest extends PkiRequest {
   readonly hosts: HostsRequest;
 }
 
-/** The certificates of a host and when they expire. */
 export interface HostExpiration {
   readonly name: string;
   readonly info: ExpirationInfo;

@@ -11,10 +11,8 @@ import { readFleet } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
-/** Ports for comparing hosts with a fleet file. */
 export type ComparePorts = FleetRunPorts & FleetFilePorts;
 
-/** An observer of the hosts that are compared. */
 export interface CompareView {
   readonly reporter: Reporter;
   readonly ports: FleetPorts;

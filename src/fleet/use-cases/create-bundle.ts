@@ -16,10 +16,8 @@ import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/re
 import type { LocalCommands } from '../ports.ts';
 
 export interface CreateBundleRequest extends DocumentsRequest {
-  /** Path of the bundle. */
   readonly out: string;
   readonly architecture: Architecture;
-  /** Additional images. */
   readonly images: readonly string[];
   /** Archives of images, or directories with them. */
   readonly imagesFrom: readonly string[];
@@ -115,7 +113,6 @@ function imagesMissing(images: readonly string[]): AppError {
   return new AppError({ code: 'BUNDLE_IMAGES_MISSING', message, hint }, { exitCode: 2 });
 }
 
-/** Time limit for one image. */
 const FETCH_MS = 1_800_000;
 
 async function fetchImage(

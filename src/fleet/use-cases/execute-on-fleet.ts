@@ -11,12 +11,10 @@ import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 
 export interface ExecuteRequest extends FleetHostsRequest {
   readonly argv: readonly string[];
-  /** Number of hosts processed at once. */
   readonly parallel: number;
   readonly timeoutMs: number;
 }
 
-/** The result of the command on a host. */
 export interface ExecutedCommand {
   readonly host: string;
   /** Null: the command was not executed. */

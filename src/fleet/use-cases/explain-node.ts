@@ -21,7 +21,6 @@ import { findTarget } from './named-hosts.ts';
 export interface ExplainNodeRequest {
   /** A Node, read through the API server, or a host. */
   readonly target: { readonly node: string } | { readonly address: string };
-  /** Undefined: all fields. */
   readonly field: string | undefined;
   /** The fleet file; undefined: `fleet.yaml` if the file exists and has the host. */
   readonly file?: string | undefined;

@@ -28,7 +28,6 @@ export async function readFleetConfiguration(
   return config;
 }
 
-/** The patches directory of an InitConfiguration of a fleet. */
 export async function readFleetPatches(
   services: LocalFiles,
   { patches }: InitConfiguration,

@@ -22,7 +22,6 @@ import type { FleetRunRequest } from './fleet-request.ts';
 
 const PARALLEL = 20;
 
-/** The differences of a host from the fleet file. */
 export interface HostDrift {
   readonly host: string;
   /** The Node of its kubelet, otherwise of the fleet file; null: unknown. */

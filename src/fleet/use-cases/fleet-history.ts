@@ -14,7 +14,6 @@ const PARALLEL = 50;
 
 const FACTS = combineFacts({ history: hostHistory, record: commitRecord, identity: clientIdentity });
 
-/** The recorded changes of a host. */
 export interface HostHistory {
   readonly host: string;
   /** The Node that its kubelet has registered; null: unknown. */

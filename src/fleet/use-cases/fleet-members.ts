@@ -40,7 +40,6 @@ export interface FleetTask {
   readonly origin?: FixedPlan;
 }
 
-/** The hosts of a run, and their fleet file. */
 export interface FleetRunInput {
   /** In the order of the outcomes. */
   readonly tasks: readonly FleetTask[];
@@ -58,7 +57,6 @@ export interface FleetMembersInput extends FleetRunInput {
   readonly access: FleetAccess;
   /** Plan without hooks: the run only compares the hosts with the file. */
   readonly ignoresHooks?: boolean;
-  /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
   /**
    * Reads more about a connected host, before the host is planned.

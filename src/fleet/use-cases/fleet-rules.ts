@@ -19,7 +19,6 @@ export interface RulesRequest {
   readonly maxFail: Amount | null;
 }
 
-/** The rules of a run over a number of hosts. */
 export function fleetRules(
   { rules, run: { dryRun } }: { readonly rules: RulesRequest; readonly run: Pick<RunSettings, 'dryRun'> },
   total: number,
@@ -73,7 +72,6 @@ function namedCanaries(hosts: readonly Selectable[], wanted: string | LabelSelec
   );
 }
 
-/** The hosts of a plan that are changed first. */
 export function plannedCanaries(
   { canary, canaryOrder }: ReturnType<typeof canaryRules>,
   outcomes: readonly Pick<HostOutcome, 'host' | 'status'>[],

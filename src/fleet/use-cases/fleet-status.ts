@@ -35,7 +35,6 @@ const FACTS = combineFacts({ status: statusFacts, commit: commitRecord });
 type Inspected = ReturnType<typeof statusOf> &
   KubeletStatus & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
 
-/** The status of a host. */
 export interface HostStatusRow {
   readonly host: string;
   /** From the fleet file, like the groups. */
@@ -60,7 +59,6 @@ export interface HostStatusRow {
   readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
 }
 
-/** A certificate of a host. */
 export type HostCertificate = { readonly host: string } & Pick<CertificateVerdict, 'role' | 'path' | 'notAfter' | 'state' | 'notes'>;
 
 export interface FleetStatus {

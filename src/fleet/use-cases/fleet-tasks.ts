@@ -21,7 +21,6 @@ export interface FleetTasks {
   readonly file: string;
   /** The subject of the run in its journal: the fleet file, or the plan. */
   readonly subject: string;
-  /** The cluster settings of the fleet file. */
   readonly warnings: readonly Problem[];
   /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
   readonly unplanned: readonly Problem[];
@@ -122,7 +121,6 @@ async function tasksOfPlan(
   };
 }
 
-/** Whether the operations of a host copy images of a bundle. */
 function usesBundle({ operations }: SavedHost): boolean {
   return operations?.some(([what]) => what.startsWith(`${IMPORT_IMAGES} `)) === true;
 }

@@ -19,7 +19,6 @@ export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPa
   readonly commandTimeoutMs?: number | undefined;
 }
 
-/** The hosts of a command. */
 export interface HostsRequest {
   /** Addresses, or names of hosts and Nodes of the fleet file. Empty: the local host. */
   readonly addresses: readonly string[];

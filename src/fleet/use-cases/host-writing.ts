@@ -5,7 +5,6 @@ import type { MemberWriteOptions } from '../run/workflow-member.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 
-/** Options for changing hosts. */
 export interface WritingRequest {
   readonly breakLock: boolean;
   /**

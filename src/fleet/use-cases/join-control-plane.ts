@@ -26,7 +26,6 @@ export interface JoiningMemberInput {
   readonly join: JoinOptions;
   /** Settings of all control planes; the settings of the host override them. */
   readonly settings: ControlPlaneSettings;
-  /** The key of the uploaded certificates. */
   readonly certificateKey: Secret;
 }
 
@@ -80,7 +79,6 @@ export interface UploadCertsInput {
   readonly controlPlanes: readonly PlannedHost[];
   readonly connectTo: (host: PlannedHost) => Promise<Host>;
   readonly cluster: Cluster;
-  /** The fleet file. */
   readonly file: string;
 }
 

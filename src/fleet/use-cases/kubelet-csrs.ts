@@ -20,7 +20,6 @@ export interface ListCsrsRequest extends CsrSourcesRequest {
   readonly selector?: LabelSelector | undefined;
 }
 
-/** The CSRs of kubelets, each with its verdict. */
 export function listCsrs(services: NodeCommandPorts, request: ListCsrsRequest): Promise<readonly ValidatedCsr[]> {
   return withCsrSources(services, request, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);

@@ -16,10 +16,8 @@ import { filterImport } from '../imports/filter-import.ts';
 import { isK0sctl } from '../imports/import-k0sctl.ts';
 import type { FleetFilePorts } from '../ports.ts';
 
-/** Default fleet file. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
-/** A fleet file and a selection of its hosts. */
 export interface FleetRequest {
   /** Undefined: `fleet.yaml`. */
   readonly file?: string | undefined;

@@ -12,7 +12,6 @@ import type { FleetHostsRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, fleetTargets, type HostsRequest, readSshOptions } from './host-access.ts';
 import { type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
 
-/** Names of hosts on a command line. */
 interface HostNames {
   /** A host or a Node of the fleet file, or an address. `node/NAME` is always a Node. */
   readonly names: readonly string[];

@@ -41,13 +41,11 @@ import { installSources, planAfterPreparation } from './plan-prepared.ts';
 interface ClusterBootstrapInput extends FleetRunInput {
   /** The control plane that bootstraps the cluster; its task has the operations that were approved, if the operator was asked. */
   readonly first: FleetTask;
-  /** The Nodes of the hosts of the run. */
   readonly claims: NodeClaims;
   /** Path of the new administrator kubeconfig. */
   readonly kubeconfig: string;
 }
 
-/** A cluster that a run bootstraps. */
 interface ClusterBootstrap {
   readonly first: FleetMember;
   /** A host that is planned after the cluster was bootstrapped. */
@@ -116,7 +114,6 @@ interface FirstControlPlane extends ClusterBootstrapInput {
   readonly connect: (logsTo?: Reporter) => Promise<Host>;
 }
 
-/** The control plane that creates the cluster. */
 async function bootstrapMember(
   services: FleetRunPorts,
   request: FleetRunRequest,

@@ -16,7 +16,6 @@ import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
 export interface PlanClusterUpgradeRequest {
-  /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options and the argument `version`, which override the document of the file. */
   readonly flags: Flags;

@@ -24,7 +24,6 @@ import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 
 export interface PlanFleetRequest extends FleetRunRequest {
-  /** The file that the plan is saved to; undefined: none. */
   readonly out: string | undefined;
   /** Create the document of the plan even if it is not saved. */
   readonly asDocument: boolean;
@@ -35,7 +34,6 @@ export interface PlanFleetRequest extends FleetRunRequest {
 }
 
 export interface PlanFleetResult {
-  /** A host has changes. */
   readonly isPending: boolean;
   /** The problems of the hosts; null: all hosts are planned. */
   readonly failure: AppError | null;
@@ -56,7 +54,6 @@ export async function planFleet(
     warning(problem: Problem): void;
     /** All hosts are planned; nothing is saved yet. `document`: null if the request needs none. */
     planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
-    /** The plan is saved. */
     saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
   },
 ): Promise<PlanFleetResult> {

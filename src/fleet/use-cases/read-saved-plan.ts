@@ -4,13 +4,11 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import { type PlanSignatures, type PlanSigner, type SignerFiles, signatureFileOf } from '../plan/plan-signatures.ts';
 import { isExpired, readPlan, type SavedPlan } from '../plan/saved-plan.ts';
 
-/** Ports for reading a saved plan and its signature. */
 export interface SavedPlanPorts extends Pick<LocalFiles, 'input'>, Pick<RunTime, 'clock'> {
   planSignatures(): Promise<PlanSignatures>;
 }
 
 export interface SavedPlanRequest {
-  /** `-` is standard input. */
   readonly file: string;
   /** One of these signers must have signed the plan; undefined: a signature is not required. */
   readonly signers: SignerFiles | undefined;

@@ -22,7 +22,6 @@ import { readHostTargets } from './named-hosts.ts';
 export interface RenderRequest {
   /** The files to render; empty: all of them. */
   readonly paths: readonly string[];
-  /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the documents of the file. */
   readonly flags: Flags;
@@ -32,7 +31,6 @@ export interface RenderRequest {
   readonly run: RunSettings;
 }
 
-/** The files of a node. */
 export interface RenderedFiles {
   readonly host: string;
   readonly files: readonly DesiredFile[];

@@ -15,20 +15,15 @@ import type { FleetHostsRequest } from './fleet-request.ts';
 import { readSshOptions, withSshConfig } from './host-access.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 
-/** Options for reading and recording the host keys of a fleet. */
 export interface TrustRequest extends FleetHostsRequest {
-  /** Number of hosts processed at once. */
   readonly parallel: number;
-  /** Record the keys without a confirmation. */
   readonly yes: boolean;
-  /** Only read the keys. */
   readonly dryRun: boolean;
 }
 
 /** A host or jump host, with the Node that the fleet file declares. */
 type KeyTarget = SshTarget & { readonly node?: string | undefined };
 
-/** The finding for one host or jump host. */
 export interface HostKeyFinding {
   readonly target: KeyTarget;
   readonly shown?: PresentedHostKey | undefined;
@@ -142,7 +137,6 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
   }
 }
 
-/** The problem of a host key, or of the connection. */
 function hostKeyProblems({ target, shown, failure = [] }: HostKeyFinding): readonly Problem[] {
   if (shown === undefined) return failure;
   const { key, verdict } = shown;

@@ -21,7 +21,6 @@ import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 export interface UserKubeconfigRequest {
-  /** The file of `--config`. */
   readonly config: string | undefined;
   /** Name of the user, and CN of the client certificate. */
   readonly clientName: string;

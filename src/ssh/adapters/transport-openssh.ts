@@ -22,7 +22,6 @@ export interface OpensshTransportOptions {
 
 /** Connections of the system's ssh to jump hosts, one each, and the directory of all control sockets. */
 interface OpensshShared {
-  /** A path for a new socket. */
   newSocketPath(): string;
   readonly jumps: Map<string, Jump>;
 }

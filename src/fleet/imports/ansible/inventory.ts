@@ -7,7 +7,6 @@ const LIST = z
   .object({ [META]: z.object({ hostvars: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) }) })
   .catchall(GROUP);
 
-/** The output of `ansible-inventory --list`. */
 export interface InventoryList {
   /** Names of the direct hosts and subgroups, by group name. */
   readonly groups: ReadonlyMap<string, { readonly hosts: readonly string[]; readonly children: readonly string[] }>;
@@ -49,7 +48,6 @@ export interface InventoryHost {
   readonly variables: ReadonlyMap<string, string | number | boolean | null | typeof UNSUPPORTED_VALUE>;
 }
 
-/** Groups that contain each other. */
 export class GroupCycle extends Error {
   readonly groups: readonly string[];
   constructor(groups: readonly string[]) {

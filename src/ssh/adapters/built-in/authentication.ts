@@ -10,7 +10,6 @@ import type { KeyCandidates } from './identities.ts';
 /** One login attempt: chooses the next method each time ssh2 asks, and records the methods tried. */
 export interface Authentication {
   readonly handler: (left: readonly string[] | null, partial: boolean | null, next: (method: ssh2.AnyAuthMethod | false) => void) => void;
-  /** The error for a rejected login. */
   failure(why: string | undefined, cause: unknown): AppError;
 }
 

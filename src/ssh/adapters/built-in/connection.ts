@@ -26,7 +26,6 @@ export interface ConnectOptions extends HostKeyPolicy {
   readonly verifyHostKey?: VerifyHostKey | undefined;
 }
 
-/** An authenticated connection. */
 export interface SshConnection {
   readonly ssh: NodeSSH;
   /** Why the connection is lost; null while it is usable. */
@@ -230,7 +229,6 @@ interface Progress {
   readonly auth: Authentication;
   /** The first bytes that the server sent, up to its identification. */
   received: string;
-  /** The accepted host key. */
   acceptedKey: { readonly key: HostKey; readonly isNew: boolean } | null;
   isEncrypted: boolean;
   lastError: ClientError | null;

@@ -1,6 +1,5 @@
 import type { AppError } from '../../../base/errors.ts';
 
-/** The timeout of a connection attempt. */
 export interface Deadline {
   /** Aborts with the timeout error, which names the stage. */
   readonly signal: AbortSignal;

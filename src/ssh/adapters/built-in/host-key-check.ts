@@ -7,7 +7,6 @@ import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type K
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 
-/** Receives warnings. */
 export type Notice = (problem: Problem) => void;
 
 export interface HostKeyPolicy {

@@ -42,7 +42,6 @@ export interface Identities {
 
 const AGENT_TIMEOUT_MS = 5000;
 
-/** Creates the shared keys and agents of this process. */
 export function identities(): Identities {
   const files = new Map<string, Promise<IdentityFile>>();
   const agents = new Map<string, Promise<Agent>>();

@@ -21,7 +21,6 @@ export interface JumpHosts {
 
 interface Entry {
   readonly opening: Promise<SshConnection>;
-  /** Cancels the connection attempt. */
   readonly closing: AbortController;
   connection: SshConnection | null;
   users: number;

@@ -107,7 +107,6 @@ function readResult({ stdout, stderr }: CommandRun, exit: Awaited<Session['ended
   return { exitCode: exit.code, signal: exit.signal, stdout: stdout.content(), stderr: stderr.content() };
 }
 
-/** Stops a command whose result is no longer needed. */
 async function stopRemote(connection: SshConnection, { opened }: Session, command: CommandRun): Promise<void> {
   if (connection.lost !== null) return;
   void opened.then((channel) => channel instanceof Error || discardOutput(channel, command.takeStderr));
