@@ -186,6 +186,11 @@ export function hostKeyFingerprint(key: { readonly blob: string }): string {
   return `SHA256:${trimTrailing(digest, '=')}`;
 }
 
+/** `ED25519 key SHA256:…`. */
+export function describeHostKey(key: HostKey): string {
+  return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
+}
+
 /** The short name of a key type: `ED25519`, `ECDSA`, `RSA`. */
 export function hostKeyTypeName(type: string): string {
   return type

@@ -4,25 +4,32 @@
  * @see ssh_config(5) PATTERNS, openssh match.c
  */
 export function matchPattern(text: string, pattern: string): boolean {
-  let t = 0;
-  let p = 0;
-  let star = -1;
-  let retryAt = 0;
-  // Greedy with one retry point: linear for usual patterns, never exponential for hostile ones.
-  while (t < text.length) {
-    if (p < pattern.length && pattern[p] === '*') {
-      star = p++;
-      retryAt = t;
-    } else if (p < pattern.length && (pattern[p] === '?' || pattern[p] === text[t])) {
-      p++;
+  if (!/[*?]/.test(pattern)) return text === pattern;
+  const tokens = pattern.split('').map((at): Token => (at === '*' ? null : at === '?' ? () => true : at));
+  return matchTokens(text.split(''), tokens);
+}
+
+/** A character, a test for one, or any number of characters (null). */
+type Token = string | ((character: string) => boolean) | null;
+
+/** Greedy with one retry point: linear for usual patterns, never exponential for hostile ones. */
+function matchTokens(text: readonly string[], tokens: readonly Token[]): boolean {
+  let [n, t, star, retryAt] = [0, 0, -1, 0];
+  while (n < text.length) {
+    const token = tokens[t];
+    const character = text[n] as string;
+    if (token === null) {
+      star = t++;
+      retryAt = n;
+    } else if (typeof token === 'function' ? token(character) : token === character) {
       t++;
+      n++;
     } else if (star >= 0) {
-      p = star + 1;
-      t = ++retryAt;
+      t = star + 1;
+      n = ++retryAt;
     } else return false;
   }
-  while (pattern[p] === '*') p++;
-  return p === pattern.length;
+  return tokens.slice(t).every((token) => token === null);
 }
 
 /** Whether a pattern matches and no negated one (`!pattern`) does. */
@@ -30,19 +37,6 @@ export function matchPatternList(text: string, patterns: readonly string[]): boo
   const negated = patterns.some((pattern) => pattern.startsWith('!') && matchPattern(text, pattern.slice(1)));
   return !negated && patterns.some((pattern) => !pattern.startsWith('!') && matchPattern(text, pattern));
 }
-
-/** One compiled segment of a path pattern. */
-interface GlobSegment {
-  /** The literal name; null for a segment with `*`, `?` or a bracket expression. */
-  readonly literal: string | null;
-  matches(name: string): boolean;
-}
-
-type Token =
-  | { readonly kind: 'many' }
-  | { readonly kind: 'any' }
-  | { readonly kind: 'character'; readonly character: string }
-  | { readonly kind: 'set'; readonly isNegated: boolean; readonly has: readonly ((character: string) => boolean)[] };
 
 /** In the C locale, as in ssh. */
 const CLASSES: Readonly<Record<string, RegExp>> = {
@@ -61,14 +55,13 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
  * Compiles one segment (the text between two slashes) of an Include pattern: `*`, `?`, `[a-z]`, `[!a-z]`,
  * `[[:digit:]]`, and a backslash that escapes the next character. An unclosed bracket is literal; a leading
  * dot must be matched explicitly.
+ * @returns `literal`: the name, if the segment has no special characters
  * @see glob(7), openssh openbsd-compat/glob.c
  */
-export function compileGlobSegment(segment: string): GlobSegment {
+export function compileGlobSegment(segment: string): { readonly literal: string | null; matches(name: string): boolean } {
   const tokens = tokensOf(unquote(segment));
-  const literal = tokens.every((token) => token.kind === 'character') ? tokens.map(({ character }) => character).join('') : null;
-  const first = tokens[0];
-  const hasDot = first?.kind === 'character' && first.character === '.';
-  return { literal, matches: (name) => (hasDot || !name.startsWith('.')) && matchTokens([...name], tokens) };
+  const literal = tokens.every((token) => typeof token === 'string') ? tokens.join('') : null;
+  return { literal, matches: (name) => (tokens[0] === '.' || !name.startsWith('.')) && matchTokens([...name], tokens) };
 }
 
 interface PatternCharacter {
@@ -96,9 +89,9 @@ function tokensOf(pattern: readonly PatternCharacter[]): readonly Token[] {
     if (set !== null) {
       tokens.push(set.token);
       i = set.end;
-    } else if (isSpecial(at, '*')) tokens.push({ kind: 'many' });
-    else if (isSpecial(at, '?')) tokens.push({ kind: 'any' });
-    else tokens.push({ kind: 'character', character: at.character });
+    } else if (isSpecial(at, '*')) tokens.push(null);
+    else if (isSpecial(at, '?')) tokens.push(() => true);
+    else tokens.push(at.character);
   }
   return tokens;
 }
@@ -123,7 +116,8 @@ function readSet(pattern: readonly PatternCharacter[], start: number): { readonl
     has.push((character) => character >= from && character <= to);
     i += isRange ? 3 : 1;
   } while (i < pattern.length && !isSpecial(pattern[i], ']'));
-  return i < pattern.length ? { token: { kind: 'set', isNegated, has }, end: i } : null;
+  if (i >= pattern.length) return null;
+  return { token: (character) => has.some((test) => test(character)) !== isNegated, end: i };
 }
 
 /** `digit` of `[:digit:]`; null for other text. */
@@ -135,37 +129,4 @@ function className(pattern: readonly PatternCharacter[], start: number): string 
     .join('');
   const [, name = ''] = /^([a-z]+):\]/.exec(text) ?? [];
   return Object.hasOwn(CLASSES, name) ? name : null;
-}
-
-/** Greedy with one backtracking point: never exponential. */
-function matchTokens(name: readonly string[], tokens: readonly Token[]): boolean {
-  let n = 0;
-  let t = 0;
-  let star = -1;
-  let retryAt = 0;
-  while (n < name.length) {
-    const token = tokens[t];
-    if (token?.kind === 'many') {
-      star = t++;
-      retryAt = n;
-    } else if (token !== undefined && matchesOne(name[n] as string, token)) {
-      t++;
-      n++;
-    } else if (star >= 0) {
-      t = star + 1;
-      n = ++retryAt;
-    } else return false;
-  }
-  return tokens.slice(t).every(({ kind }) => kind === 'many');
-}
-
-function matchesOne(character: string, token: Token): boolean {
-  switch (token.kind) {
-    case 'character':
-      return token.character === character;
-    case 'set':
-      return token.has.some((has) => has(character)) !== token.isNegated;
-    default:
-      return true;
-  }
 }

@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import { closestName } from '../../base/text/closest-name.ts';
 import type { SourceNode } from '../../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../../kubeadm/config/rules.ts';
@@ -93,7 +94,7 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
     });
   }
   const route = bastionRoutes(prepared, findings);
-  const overlays = overlayBuilders();
+  const overlays = memoized(overlayBuilder);
   const config = fleet.sshConfig === undefined ? {} : { configFile: fleet.sshConfig };
   const hosts: ResolvedHost[] = [];
   const bastions: ResolvedBastion[] = [];
@@ -146,17 +147,6 @@ function validatedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, 
   const all = new Set(layers);
   for (const entry of entries.values()) for (const layer of entry.layers) if (layer.document !== null) all.add(layer);
   return all;
-}
-
-function overlayBuilders(): (layer: Layer) => OverlayBuilder {
-  const builders = new Map<Layer, OverlayBuilder>();
-  return (layer) => {
-    const known = builders.get(layer);
-    if (known) return known;
-    const builder = overlayBuilder(layer);
-    builders.set(layer, builder);
-    return builder;
-  };
 }
 
 function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: ProblemCollector): void {

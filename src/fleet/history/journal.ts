@@ -1,39 +1,18 @@
 import * as z from 'zod';
 
-/** A line of the journal of a fleet run, written before the run continues. */
-export type JournalEntry =
-  | {
-      readonly event: 'run-started';
-      readonly time: string;
-      readonly command: string;
-      /** Identifies the fleet file or plan: equal for all runs over the same one. */
-      readonly subject: string;
-      readonly hosts: readonly string[];
-    }
-  /** The host may be changed from now on. */
-  | { readonly event: 'host-began'; readonly time: string; readonly host: string }
-  | {
-      readonly event: 'host-ended';
-      readonly time: string;
-      readonly host: string;
-      readonly status: string;
-      readonly problems?: readonly string[];
-    }
-  | { readonly event: 'run-ended'; readonly time: string; readonly exitCode: number };
-
 const text = z.string();
+const texts = z.array(text).readonly();
 const ENTRY = z.discriminatedUnion('event', [
-  z.object({
-    event: z.literal('run-started'),
-    time: text,
-    command: text,
-    subject: text,
-    hosts: z.array(text),
-  }),
+  /** `subject` identifies the fleet file or plan: equal for all runs over the same one. */
+  z.object({ event: z.literal('run-started'), time: text, command: text, subject: text, hosts: texts }),
+  /** The host may be changed from now on. */
   z.object({ event: z.literal('host-began'), time: text, host: text }),
-  z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.array(text).optional() }),
+  z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.exactOptional(texts) }),
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
+
+/** A line of the journal of a fleet run, written before the run continues. */
+export type JournalEntry = Readonly<z.infer<typeof ENTRY>>;
 
 export function encodeEntry(entry: JournalEntry): string {
   return `${JSON.stringify(entry)}\n`;

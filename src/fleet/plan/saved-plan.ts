@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { memoized } from '../../base/memoized.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { digestOf } from '../../codec/json-text.ts';
 import { sourceToJson } from '../../codec/source.ts';
@@ -98,29 +99,21 @@ export function savePlan(
 ): SavedPlan {
   const changes = new Map<string, HostChanges>();
   const overlays = new Map<string, SavedPlan['overlays'][string]>();
-  const known = { split: new Map<NodeOverlay, string>(), merged: new Map<NodeOverlay, string>() };
-  const keyOfOverlay = (document: NodeOverlay, isSplit: boolean): string => {
-    const keys = known[isSplit ? 'split' : 'merged'];
-    const key = keys.get(document);
-    if (key !== undefined) return key;
-    const content = (document.root === null ? {} : sourceToJson(document.root)) as JsonObject;
-    const { file: source, layer } = document;
-    const overlay = { source, content, ...(isSplit && layer !== undefined ? { layer } : {}) };
-    const made = digestOf(overlay);
-    keys.set(document, made);
-    overlays.set(made, overlay);
-    return made;
-  };
+  const keysOfOverlays = (isSplit: boolean): ((document: NodeOverlay) => string) =>
+    memoized(({ root, file: source, layer }) => {
+      const content = (root === null ? {} : sourceToJson(root)) as JsonObject;
+      const overlay = { source, content, ...(isSplit && layer !== undefined ? { layer } : {}) };
+      const key = digestOf(overlay);
+      overlays.set(key, overlay);
+      return key;
+    });
+  const [splitKey, mergedKey] = [keysOfOverlays(true), keysOfOverlays(false)];
   const diffTexts = diffEqualTextsOnce();
-  const digests = new Map<string, string>();
-  const keyOfChanges = (shared: string): string => {
-    const key = digests.get(shared);
-    if (key !== undefined) return key;
-    const made = digestOf(shared);
-    digests.set(shared, made);
-    changes.set(made, JSON.parse(shared) as HostChanges);
-    return made;
-  };
+  const keyOfChanges = memoized((shared: string): string => {
+    const key = digestOf(shared);
+    changes.set(key, JSON.parse(shared) as HostChanges);
+    return key;
+  });
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
     const { name, ...settings } = plannedSettingsOf(host);
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
@@ -128,7 +121,7 @@ export function savePlan(
       name,
       status,
       ...settings,
-      overlays: host.overlays.map(({ document }) => keyOfOverlay(document, settings.kubeletConfigDir === true)),
+      overlays: host.overlays.map(({ document }) => (settings.kubeletConfigDir === true ? splitKey : mergedKey)(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
       highestImpact: plan === null ? null : impactOfPlan(plan),
@@ -207,22 +200,17 @@ export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly 
   /** The operations as shown in the plan, with placeholders such as `<node>`. */
   readonly planned: HostChanges;
 }[] {
-  const documents = new Map<string, NodeOverlay>();
-  const documentOf = (key: string): { readonly document: NodeOverlay } => {
+  const overlayOf = memoized((key: string): { readonly document: NodeOverlay } => {
     const { source, content, layer }: SavedPlan['overlays'][string] = overlays[key] ?? { source: 'plan', content: {} };
-    const known = documents.get(key);
-    if (known !== undefined) return { document: known };
-    const made = documentOfValue(content, source);
-    const document = layer === undefined ? made : { ...made, layer };
-    documents.set(key, document);
-    return { document };
-  };
+    const document = documentOfValue(content, source);
+    return { document: layer === undefined ? document : { ...document, layer } };
+  });
   return hosts.flatMap(({ status, operations, overlays: keys, changes: key = '', ...host }) =>
     status !== 'pending' || operations === null
       ? []
       : [
           {
-            host: { ...host, overlays: keys.map(documentOf) },
+            host: { ...host, overlays: keys.map(overlayOf) },
             operations,
             planned: changes[key] ?? { changes: [], deferred: [] },
           },

@@ -174,60 +174,36 @@ function rowOf(
     health: inspected?.health ?? null,
     node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
     nodeName: inspected?.nodeName ?? null,
-    drift:
-      inspected === null
-        ? null
-        : [
-            describeCommit(inspected.commit),
-            describeDrift(outcome, inspected),
-            describePending(outcome, inspected),
-            describeOverrides(outcome),
-          ]
-            .filter(Boolean)
-            .join(', ') || 'none',
+    drift: inspected === null ? null : driftsOf(outcome, inspected).join(', ') || 'none',
     unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
   };
-}
-
-/** Empty: no unconfirmed change. */
-function describeCommit(commit: CommitRecord | null): string {
-  if (commit?.state === 'armed') return `unconfirmed change, rolls back at ${revertTime(commit)}`;
-  return commit?.state === 'reverting' ? 'is being rolled back' : '';
 }
 
 function revertTime(commit: CommitRecord): string {
   return `${new Date(revertsAt(commit) * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** Empty: none. */
-function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspected): string {
-  if (nodeName === null) return 'not joined';
-  if (status === 'pending' && plan !== null) {
-    if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'not joined as control plane';
-    const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
-    return driftText(shownChanges(changes, 0).length);
-  }
-  return error === null ? '' : `unknown: ${error.code}`;
-}
-
-/** Empty: the running kubelet has read all its files, and can start with them. */
-function describePending(outcome: HostOutcome, { nodeName, pending, failures }: Inspected): string {
-  if (nodeName === null) return '';
-  const found = pendingOf(outcome, { pending, failures });
+/** What distinguishes a host from the fleet file and from its files, as clauses; empty: nothing. */
+function driftsOf(outcome: HostOutcome, { commit, nodeName, pending, failures }: Inspected): readonly string[] {
+  const found = pendingOf(outcome, nodeName === null ? { pending: [], failures: [] } : { pending, failures });
+  const overrides = overridesOf(outcome).length;
   return [
-    ...(found.pending.length === 0 ? [] : ['pending restart']),
-    ...(found.failures.length === 0 ? [] : ['a restart would fail']),
-  ].join(', ');
+    ...(commit?.state === 'armed' ? [`unconfirmed change, rolls back at ${revertTime(commit)}`] : []),
+    ...(commit?.state === 'reverting' ? ['is being rolled back'] : []),
+    ...plannedDrift(outcome, nodeName),
+    ...(found.pending.length > 0 ? ['pending restart'] : []),
+    ...(found.failures.length > 0 ? ['a restart would fail'] : []),
+    ...(overrides > 0 ? [`${overrides} ${overrides === 1 ? 'field' : 'fields'} overridden`] : []),
+  ];
 }
 
-/** Empty: no ConfigMap overrides a field of the fleet file. */
-function describeOverrides(outcome: HostOutcome): string {
-  const count = overridesOf(outcome).length;
-  return count === 0 ? '' : `${count} ${count === 1 ? 'field' : 'fields'} overridden`;
-}
-
-function driftText(changes: number): string {
-  return changes === 0 ? '' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
+function plannedDrift({ plan, error, status }: HostOutcome, nodeName: string | null): readonly string[] {
+  if (nodeName === null) return ['not joined'];
+  if (status !== 'pending' || plan === null) return error === null ? [] : [`unknown: ${error.code}`];
+  if (plan.host.phases.some(({ phase }) => phase === 'join')) return ['not joined as control plane'];
+  const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
+  const count = shownChanges(changes, 0).length;
+  return count === 0 ? [] : [`${count} ${count === 1 ? 'change' : 'changes'}`];
 }
 
 /** Pause between two reads. Each read connects to all selected hosts. */

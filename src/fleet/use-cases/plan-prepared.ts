@@ -1,4 +1,5 @@
 import { AppError, usageError } from '../../base/errors.ts';
+import { memoized } from '../../base/memoized.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { type BundleContents, bundleContents } from '../../host/bundle/ports.ts';
 import { type HostPreparation, isUrl, NO_PREPARATION, type SecretSource } from '../../host/operation/install-model.ts';
@@ -72,8 +73,8 @@ export async function installSources(
   const pathOf = (path: string): string => resolveFleetPath(path, `${directoryOf(services, file)}/fleet`, services.homeDirectory);
   return {
     templates: await services.templates(),
-    readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
-    readFile: once((path) => readProgram(services, pathOf(path))),
+    readKey: memoized((source: string) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
+    readFile: memoized((path: string) => readProgram(services, pathOf(path))),
     clusterExceptions,
     joinServer,
     bundle: bundle === undefined ? null : bundleContents(await (await services.bundleFiles()).open(bundle)),
@@ -82,23 +83,20 @@ export async function installSources(
   };
 }
 
-function once<T>(read: (source: string) => Promise<T>): (source: string) => Promise<T> {
-  const known = new Map<string, Promise<T>>();
-  return (source) => {
-    const reading = known.get(source) ?? read(source);
-    known.set(source, reading);
-    return reading;
-  };
-}
-
 /** Longer values are refused by execve(2) together with other variables. */
 const MAX_VARIABLE_BYTES = 64 * 1024;
 
+/** The text of a secret and where it is, for messages; empty: none. */
+async function readSource({ env, input }: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string) {
+  if ('env' in source) return { where: `the environment variable ${source.env}`, text: env[source.env] ?? '' };
+  return { where: pathOf(source.file), text: await input.readText(pathOf(source.file)) };
+}
+
 /** Reads a secret of a hook without the line break at its end. No message contains the value. */
-async function readHookSecret({ env, input }: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
-  const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
-  const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.replace(/\r?\n$/, '');
-  if (text === undefined || text === '')
+async function readHookSecret(services: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
+  const { where, text: whole } = await readSource(services, source, pathOf);
+  const text = whole.replace(/\r?\n$/, '');
+  if (text === '')
     throw usageError(
       `hooks: ${where} is ${'env' in source ? 'not set or ' : ''}empty`,
       `${'env' in source ? `Export ${source.env} on the local host` : 'Write the secret to the file'}, or correct env of the hook in the fleet file`,
@@ -112,10 +110,10 @@ async function readHookSecret({ env, input }: FleetRunPorts, source: SecretSourc
 }
 
 /** Reads the credentials of the proxy from the source in the fleet file, encoded for a URL. No message contains the value. */
-async function readCredentials({ env, input }: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
-  const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
-  const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.trim();
-  if (text === undefined || text === '')
+async function readCredentials(services: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
+  const { where, text: whole } = await readSource(services, source, pathOf);
+  const text = whole.trim();
+  if (text === '')
     throw usageError(`proxy.credentials: ${where} is ${'env' in source ? 'not set or ' : ''}empty`, 'Expected form: USER:PASSWORD');
   if (!/^[^:\p{Cc}]+:[^\p{Cc}]*$/u.test(text))
     throw usageError(`proxy.credentials: ${where} does not contain a user and a password`, 'Expected form: USER:PASSWORD, on one line');

@@ -5,7 +5,7 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
 import type { HostKeys, PresentedHostKey } from '../../ssh/host-keys.ts';
-import { type HostKey, type HostKeyVerdict, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
+import { describeHostKey, type HostKeyVerdict, knownHostsNames } from '../../ssh/known-hosts.ts';
 import type { SshTarget } from '../../ssh/target.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { type Selection, selectHosts } from '../file/select.ts';
@@ -140,11 +140,8 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
 function hostKeyProblems({ target, shown, failure = [] }: HostKeyFinding): readonly Problem[] {
   if (shown === undefined) return failure;
   const { key, verdict } = shown;
-  const common = { host: target.name, knownAs: knownHostsNames(target).name, shown: describe(key) };
-  if (verdict.kind === 'mismatch') return hostKeyMismatch({ ...common, known: describe(verdict.entry), entry: verdict.entry }).problems;
+  const common = { host: target.name, knownAs: knownHostsNames(target).name, shown: describeHostKey(key) };
+  if (verdict.kind === 'mismatch')
+    return hostKeyMismatch({ ...common, known: describeHostKey(verdict.entry), entry: verdict.entry }).problems;
   return verdict.kind === 'revoked' ? hostKeyRevoked({ ...common, entry: verdict.entry }).problems : failure;
-}
-
-function describe(key: HostKey): string {
-  return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
 }

@@ -4,7 +4,7 @@ import type { Secret } from '../../../base/text/secret.ts';
 import { hostAuthFailed } from '../../../host/host-problems.ts';
 import { AUTHENTICATION_METHODS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
-import type { Deadline } from './deadline.ts';
+import type { Deadline } from '../client/deadline.ts';
 import type { KeyCandidates } from './identities.ts';
 
 /** One login attempt: chooses the next method each time ssh2 asks, and records the methods tried. */

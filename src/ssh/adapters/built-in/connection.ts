@@ -9,8 +9,8 @@ import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/
 import { type HostKey, hostKeyFromBytes, type KnownHosts, knownHostsNames, orderHostKeyAlgorithms } from '../../known-hosts.ts';
 import { SHA1_MACS } from '../../policy.ts';
 import { addressOf, type SshTarget } from '../../target.ts';
+import { type Deadline, startDeadline } from '../client/deadline.ts';
 import { type Authentication, authentication } from './authentication.ts';
-import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyVerifier, saveHostKey, type VerifyHostKey } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
 import { openForward, openSocket, socketFailure } from './stream.ts';

@@ -3,7 +3,7 @@ import { systemErrorText } from '../../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
 import type { HostKeyStore } from '../../host-keys.ts';
 import { rsaBits } from '../../key-format.ts';
-import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
+import { checkHostKey, describeHostKey, type HostKey, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 
@@ -30,13 +30,13 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
   const minimalBits = target.policy?.minimalRsaBits ?? MINIMAL_RSA_BITS;
   return (key) => {
     const bits = rsaBits(Buffer.from(key.blob, 'base64'));
-    if (bits !== null && bits < minimalBits) throw hostKeyTooShort({ host, knownAs, shown: describeKey(key), bits, minimalBits });
+    if (bits !== null && bits < minimalBits) throw hostKeyTooShort({ host, knownAs, shown: describeHostKey(key), bits, minimalBits });
     const verdict = checkHostKey(known, names, key);
     if (verdict.kind === 'known') return 'known';
-    const shown = describeKey(key);
+    const shown = describeHostKey(key);
     switch (verdict.kind) {
       case 'mismatch':
-        throw hostKeyMismatch({ host, knownAs, shown, known: describeKey(verdict.entry), entry: verdict.entry });
+        throw hostKeyMismatch({ host, knownAs, shown, known: describeHostKey(verdict.entry), entry: verdict.entry });
       case 'revoked':
         throw hostKeyRevoked({ host, knownAs, shown, entry: verdict.entry });
       case 'unknown':
@@ -44,10 +44,6 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
         throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, hint: knownHostsHint(target) });
     }
   };
-}
-
-function describeKey(key: HostKey): string {
-  return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
 }
 
 function knownHostsHint(target: SshTarget): string {
@@ -60,7 +56,7 @@ function knownHostsHint(target: SshTarget): string {
 
 /** Adds an accepted key to known_hosts. Like ssh, continues when the file cannot be written. */
 export async function saveHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
-  const shown = describeKey(key);
+  const shown = describeHostKey(key);
   try {
     const file = await hostKeys.save(target, key);
     const where = file === null ? 'not saved: no known_hosts file is configured' : `saved in ${file}`;

@@ -6,7 +6,7 @@ import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
 import type { SshTarget } from '../../target.ts';
-import { type CommandRun, commandRun } from '../command-run.ts';
+import { type CommandRun, commandRun } from '../client/command-run.ts';
 import type { SshConnection } from './connection.ts';
 
 export interface RemoteRun {

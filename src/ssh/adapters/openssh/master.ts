@@ -6,7 +6,7 @@ import { printable } from '../../../base/text/printable.ts';
 import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
 import { type OpensshLogin, opensshArguments, readOpensshFailure } from '../../openssh-arguments.ts';
 import { addressOf, type SshTarget } from '../../target.ts';
-import { startDeadline } from '../built-in/deadline.ts';
+import { startDeadline } from '../client/deadline.ts';
 
 /** A connection held by an ssh process; commands use its control socket. */
 export interface Master {

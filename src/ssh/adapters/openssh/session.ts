@@ -8,7 +8,7 @@ import type { RunOptions, RunResult } from '../../../host/transport.ts';
 import type { DialAddress } from '../../../kube/dial.ts';
 import { controlSocketArguments } from '../../openssh-arguments.ts';
 import type { SshTarget } from '../../target.ts';
-import { type CommandRun, commandRun } from '../command-run.ts';
+import { type CommandRun, commandRun } from '../client/command-run.ts';
 import type { Master } from './master.ts';
 
 const KILL_TIMEOUT_MS = 2000;

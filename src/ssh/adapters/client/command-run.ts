@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { onAbort } from '../../base/abort.ts';
-import { resolveWithin } from '../../base/adapters/clock-system.ts';
-import { hostOutputTooLarge, hostTimeout } from '../../host/host-problems.ts';
-import type { RunOptions } from '../../host/transport.ts';
-import { type MarkedOutput, markedOutput } from '../marked-output.ts';
-import { renderKillCommand, renderRemoteCommand } from '../remote-command.ts';
+import { onAbort } from '../../../base/abort.ts';
+import { resolveWithin } from '../../../base/adapters/clock-system.ts';
+import { hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
+import type { RunOptions } from '../../../host/transport.ts';
+import { type MarkedOutput, markedOutput } from '../../marked-output.ts';
+import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
