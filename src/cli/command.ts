@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { Output, Services } from './output/services.ts';
 
 /** Runs a command by its typed request and gives the exit code. It imports the use case itself, so that help is quick. */

@@ -1,5 +1,5 @@
 import { type Command, Help, Option } from 'commander';
-import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
 
 /** Headings of option groups, in one place so that every command uses the same ones. */
 export const HEADINGS = {

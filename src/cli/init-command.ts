@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { InitRequest, JoinCommands } from '../fleet/use-cases/open-init.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { nodeRequest } from './node-request.ts';

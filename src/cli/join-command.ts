@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { nodeRequest } from './node-request.ts';

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
 
 /** A phase, or a group of phases, as a command. */
 interface PhaseNode {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
 import { pathOf, StrictCommand } from './command-line-error.ts';
 import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';

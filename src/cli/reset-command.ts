@@ -3,7 +3,7 @@ import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { ResetFleetRequest, ResetQuestion, ResetRequest } from '../fleet/use-cases/reset-hosts.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addFleetHostOptions } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';

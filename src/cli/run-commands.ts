@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander';
 import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
 import { styled } from '../base/text/styled.ts';
-import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
 import { commandFirst } from './command-first.ts';
 import { CommandLineError, describeCommandLineError } from './command-line-error.ts';

@@ -5,7 +5,7 @@ import { joinLines } from '../base/text/styled.ts';
 import type { UpgradeApplyRequest } from '../fleet/use-cases/open-upgrade-apply.ts';
 import type { UpgradeNodeRequest } from '../fleet/use-cases/open-upgrade-node.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
-import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-help.ts';
+import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {

@@ -9,7 +9,7 @@ import { readHostEntries } from '../../src/cli/adapters/host-entries.ts';
 import { BOOTSTRAP_GROUP } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
 import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
-import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
+import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import type { HostEntry, UserDataFormat } from '../../src/kubeadm/user-data/model.ts';
 import { caPinsOf } from '../../src/x509/ca-pin.ts';

@@ -24,7 +24,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { BOOTSTRAP_GROUP } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
 import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
-import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
+import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import { createServices } from '../../src/wiring.ts';
 import { caPinsOf } from '../../src/x509/ca-pin.ts';

@@ -11,7 +11,7 @@ import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { bootstrapRbac } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
 import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
-import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
+import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { type JoinInput, joinInputs } from '../support/kubeadm-inputs/join.ts';

@@ -11,9 +11,9 @@ import { type ManifestFacts, readManifest } from '../../src/kubeadm/upgrade/stat
 import type { ApiAccess } from '../../src/kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../src/kubeadm/workflows/init-control-plane.ts';
 import type { ControlPlaneUpgradeOptions } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
+import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { planRecovery } from '../../src/kubeadm/workflows/upgrade/plan-recovery.ts';
 import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
-import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { certificateIssuer } from '../../src/x509/adapters/certificate-issuer.ts';

@@ -16,7 +16,7 @@ const USES: Readonly<Record<string, string>> = {
   'src/kubeadm/workflows/join.ts': 'queries the file that the phase writes in the first round trip',
   'src/kubeadm/workflows/node/design-observed-node.ts': 'command line of the written unit, if the unit cannot be read',
   'src/kubeadm/workflows/node/explain-takeover.ts': 'whether the written file exists',
-  'src/kubeadm/workflows/node/check-hidden-fields.ts': 'compares the written file with that of the command line',
+  'src/kubeadm/workflows/node/check-designed-node.ts': 'compares the written file with that of the command line',
   'src/kubeadm/workflows/node/joined-config.ts': 'text of a message',
   'src/kubeadm/workflows/node/observe-node-source.ts': 'a file at the usual path is shown without its path',
   'src/kubeadm/workflows/node/observe-setups.ts': 'default if the command line cannot be read',

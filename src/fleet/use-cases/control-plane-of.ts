@@ -5,7 +5,7 @@ import type { Host } from '../../host/access/host.ts';
 import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { adminCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type AdminCluster, requireClusterConfiguration } from '../../kubeadm/workflows/upgrade/admin-cluster.ts';
+import { type AdminCluster, requireClusterConfiguration } from '../../kubeadm/workflows/upgrade/control-plane-host.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 

@@ -11,7 +11,7 @@ import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-confi
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
+import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';

@@ -10,8 +10,13 @@ import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-confi
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readClusterConfiguration } from '../../kubeadm/workflows/node/cluster-baseline.ts';
-import { type DesignedFirstNode, designFirstNode } from '../../kubeadm/workflows/node/design-first-node.ts';
-import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from '../../kubeadm/workflows/node/init-settings.ts';
+import {
+  controlPlaneVersion,
+  type DesignedFirstNode,
+  designFirstNode,
+  NO_CLUSTER_SETTINGS,
+  settingsOf,
+} from '../../kubeadm/workflows/node/design-first-node.ts';
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
 import { observeNode } from '../../kubeadm/workflows/node/observe-node.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';

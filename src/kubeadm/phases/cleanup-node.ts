@@ -7,7 +7,8 @@ import { initSystem } from '../../host/facts/init-system.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import type { Change, HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/cri-socket.ts';
 import { type Leftover, leftoversExcept } from '../../kubelet/facts/leftovers.ts';
@@ -185,3 +186,38 @@ export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[] | n
 function observeLeftovers({ host, signal }: PhaseContext, { removed }: LeftoversInput): Promise<readonly Leftover[]> {
   return observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal);
 }
+
+export interface DeleteNodeInput {
+  /** Null: no Node is deleted. */
+  readonly nodeName: string | null;
+  /** Why no Node is deleted; default: not requested. */
+  readonly noop?: string;
+}
+
+interface Facts {
+  readonly node: KubeObject | null;
+  readonly unit: UnitState | null;
+}
+
+/**
+ * Deletes the Node. Runs before the files are removed, while the host still has its name; the kubelet is
+ * stopped first, so that it does not register the Node again.
+ * kubeadm leaves the Node to the administrator.
+ */
+export const deleteNode = definePhase<DeleteNodeInput, Facts>({
+  name: 'delete-node',
+  short: 'Stop the kubelet and delete the Node (with --delete-node)',
+  observe: async ({ host, cluster, signal }, { nodeName }) => {
+    if (nodeName === null || cluster === null) return { node: null, unit: null };
+    const unit = await observe(host, unitState('kubelet'), signal);
+    return { node: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }), unit };
+  },
+  plan: ({ node, unit }, { nodeName, noop }) => {
+    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is kept (--delete-node deletes it)' };
+    if (node === null) return { changes: [], noop: `Node ${nodeName} does not exist` };
+    const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
+    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'the Node is deleted' }] : [];
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    return { changes: [...stop, { kind: 'delete-object', ref, reason: '--delete-node was given' }] };
+  },
+});

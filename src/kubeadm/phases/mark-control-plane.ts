@@ -2,7 +2,7 @@ import { type DefinedPhase, definePhase } from '../../host/phase.ts';
 import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../../kube/node-marks.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { deferredUntilCheck, isUnchecked, type OwnNodeCheck } from './own-node.ts';
+import { deferredUntilCheck, isUnchecked, type OwnNodeCheck } from './mark-node.ts';
 import { waitForNode } from './wait-node.ts';
 
 export interface MarkControlPlaneInput {

@@ -8,7 +8,7 @@ import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { JoinConfiguration } from '../config/model.ts';
 import type { ClusterConnections } from '../ports.ts';
 import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
-import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
+import { withoutSecrets } from '../workflows/discovery/fetch.ts';
 import { durationMs } from './node-options.ts';
 import { resolveKubeconfigPath } from './open-cluster.ts';
 

@@ -15,7 +15,7 @@ import {
 } from '../../kubelet/documents/decode.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
-import { readConfigMapDocument } from '../workflows/node/cluster-documents.ts';
+import { readConfigMapDocument } from '../workflows/node/cluster-baseline.ts';
 import { readNodeConfig } from '../workflows/node/read-node-config.ts';
 
 /** A configuration to compare; `minor` is null when its source has no kubelet version. */

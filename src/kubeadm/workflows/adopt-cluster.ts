@@ -11,14 +11,17 @@ import { encodeClusterConfiguration } from '../config/encode.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
-import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
-import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
-import { type InitTokenOptions, planInitTokens } from './init-tokens.ts';
+import {
+  type UploadKubeadmConfigInput,
+  type UploadKubeletConfigInput,
+  uploadConfigKubeadm,
+  uploadConfigKubelet,
+} from '../phases/upload-config.ts';
+import { type InitTokenOptions, planInitTokens } from './bootstrap-tokens.ts';
 import { readClusterConfiguration } from './node/cluster-baseline.ts';
-import { designClusterKubelet } from './node/design-first-node.ts';
-import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from './node/init-settings.ts';
+import { controlPlaneVersion, designClusterKubelet, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
 
-export interface AdoptOptions extends InitTokenOptions {
+interface AdoptOptions extends InitTokenOptions {
   /** ClusterConfiguration and KubeletConfiguration, as declared. */
   readonly config: Pick<LoadedConfig, 'cluster' | 'kubelet'>;
   readonly catalogue: Catalogue;

@@ -28,19 +28,31 @@ import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/s
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { controlPlaneApiserver, controlPlaneControllerManager, controlPlaneScheduler, etcdLocal } from '../phases/static-pods.ts';
 import { type UploadCertsInput, uploadCerts } from '../phases/upload-certs.ts';
-import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
-import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
+import {
+  type UploadKubeadmConfigInput,
+  type UploadKubeletConfigInput,
+  uploadConfigKubeadm,
+  uploadConfigKubelet,
+} from '../phases/upload-config.ts';
 import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
+import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
 import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
 import type { ApiAccess } from './control-plane/api-access.ts';
-import { type ApiServerBootstrapInput, deferUntilApiServer, withApiServer } from './control-plane/api-access.ts';
-import { type ApiServerRouteOptions, type ApiServerRoutes, apiServerRoutes, findRunning } from './control-plane/api-server-routes.ts';
+import {
+  type ApiServerBootstrapInput,
+  type ApiServerRouteOptions,
+  type ApiServerRoutes,
+  apiServerRoutes,
+  deferUntilApiServer,
+  findRunning,
+  withApiServer,
+} from './control-plane/api-access.ts';
 import type { ConnectEtcd } from './control-plane/etcd-access.ts';
-import { externalEtcdFindings } from './control-plane/external-etcd.ts';
+import { externalEtcdFindings } from './control-plane/etcd-access.ts';
 import {
   type ControlPlaneOptions,
   controlPlaneQueries,
@@ -55,14 +67,11 @@ import {
   type ResolvedCluster,
   resolveClusterConfiguration,
 } from './control-plane/resolve-cluster-configuration.ts';
-import { type InitTokenOptions, type InitTokens, planInitTokens } from './init-tokens.ts';
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
-import { type DesignedFirstNode, designFirstNode } from './node/design-first-node.ts';
+import { type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
 import { identifyNode, type NodeTrust } from './node/identify-node.ts';
-import { NO_CLUSTER_SETTINGS } from './node/init-settings.ts';
-import { nodeSettingsOf } from './node/node-settings-of.ts';
-import { type ObservedNode, observeNode } from './node/observe-node.ts';
+import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 
 export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;

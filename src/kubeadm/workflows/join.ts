@@ -27,19 +27,17 @@ import { validateClaim } from '../node-identity/node-identity.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
+import type { OwnNodeCheck } from '../phases/mark-node.ts';
 import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
-import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
-import { joinPreflightFindings } from './join-preflight-findings.ts';
+import { findRunningKubelet, joinPreflightFindings } from './join-preflight-findings.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './node/bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './node/cluster-baseline.ts';
 import { designObservedNode } from './node/design-observed-node.ts';
-import { findRunningKubelet } from './node/find-running-kubelet.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './node/identify-node.ts';
 import type { NodeOptions } from './node/node-options.ts';
-import { nodeSettingsOf } from './node/node-settings-of.ts';
-import { type ObservedNode, observeNode } from './node/observe-node.ts';
+import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 import { NODE_SOURCE_FACTS } from './node/observe-node-source.ts';
 
 export interface JoinOptions extends NodeOptions {

@@ -2,11 +2,22 @@ import { PREFLIGHT_PHASE, type Workflow } from '../../host/run-workflow.ts';
 import { initControlPlaneWorkflow } from './init-control-plane.ts';
 import { joinWorkflow } from './join.ts';
 import { joinControlPlaneWorkflow } from './join-control-plane.ts';
-import type { PhaseHelp, PhaseLists } from './phase-help.ts';
 import { resetWorkflow } from './reset.ts';
+import { upgradeControlPlaneNodeWorkflow } from './upgrade/control-plane-upgrade.ts';
 import { upgradeApplyWorkflow } from './upgrade/upgrade-apply.ts';
-import { upgradeControlPlaneNodeWorkflow } from './upgrade/upgrade-control-plane-node.ts';
 import { upgradeNodeWorkflow } from './upgrade/upgrade-node.ts';
+
+/** A phase in help and completion. */
+export interface PhaseHelp {
+  readonly name: string;
+  readonly short: string;
+}
+
+/** A command with phases. */
+export type PhasedCommand = 'init' | 'join' | 'reset' | 'upgrade apply' | 'upgrade node';
+
+/** The phases of each command, in order. */
+export type PhaseLists = Readonly<Record<PhasedCommand, readonly PhaseHelp[]>>;
 
 type Phases = Pick<Workflow<never, never>, 'phases'>;
 

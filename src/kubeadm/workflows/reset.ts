@@ -28,8 +28,14 @@ import { nodeNameOf } from '../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type AgentRemoveInput, resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
-import { type CleanupNodeInput, cleanupFacts, cleanupNode, listLeftovers } from '../phases/cleanup-node.ts';
-import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
+import {
+  type CleanupNodeInput,
+  cleanupFacts,
+  cleanupNode,
+  type DeleteNodeInput,
+  deleteNode,
+  listLeftovers,
+} from '../phases/cleanup-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { removeProxy } from '../phases/proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';

@@ -7,8 +7,13 @@ import type { NodeRegistration, Timeouts } from '../config/model.ts';
 import { bindClusterAdmins, type ClusterAdminsInput } from '../phases/cluster-admins.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
 import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
-import { type ApiAccess, type ApiServerBootstrapInput, deferUntilApiServer } from './control-plane/api-access.ts';
-import { type ApiServerRouteOptions, apiServerRoutes } from './control-plane/api-server-routes.ts';
+import {
+  type ApiAccess,
+  type ApiServerBootstrapInput,
+  type ApiServerRouteOptions,
+  apiServerRoutes,
+  deferUntilApiServer,
+} from './control-plane/api-access.ts';
 import { observeControlPlaneHost } from './upgrade/control-plane-host.ts';
 
 interface WaitOnHostOptions {

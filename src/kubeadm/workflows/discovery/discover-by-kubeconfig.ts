@@ -15,8 +15,7 @@ import { type BootstrapCredentials, tokenCredentials, userCredentials } from '..
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, readFoundCluster } from '../../discovery/found-cluster.ts';
 import type { ApiServerTarget } from '../node/bootstrap-files.ts';
-import { fetchClusterInfo } from './fetch-cluster-info.ts';
-import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
+import { type Deadline, type DiscoveryContext, fetchClusterInfo, waitFor } from './fetch.ts';
 
 export interface KubeconfigDiscovery {
   readonly kubeconfig: Kubeconfig;

@@ -6,8 +6,7 @@ import { type ClockReading, clocksDiffer } from '../../discovery/clock-reading.t
 import { type ClusterInfo, signatureState } from '../../discovery/cluster-info.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, pinnedCertificates, readFoundCluster, requireValidNow } from '../../discovery/found-cluster.ts';
-import { fetchClusterInfo } from './fetch-cluster-info.ts';
-import { type Attempt, type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
+import { type Attempt, type Deadline, type DiscoveryContext, fetchClusterInfo, waitFor } from './fetch.ts';
 
 export interface TokenDiscovery {
   /** `host:port` */

@@ -13,8 +13,7 @@ import { type FoundCluster, pinnedCertificates } from '../../discovery/found-clu
 import type { ApiServerTarget } from '../node/bootstrap-files.ts';
 import { discoverByKubeconfig } from './discover-by-kubeconfig.ts';
 import { discoverByToken } from './discover-by-token.ts';
-import { fetchKubeconfig } from './fetch-kubeconfig.ts';
-import { type Deadline, type DiscoveryContext, deadlineIn } from './wait-for.ts';
+import { type Deadline, type DiscoveryContext, deadlineIn, fetchKubeconfig } from './fetch.ts';
 
 /** Discovery method and its input. */
 export type DiscoveryPlan =

@@ -1,5 +1,6 @@
 import { AppError, isAppError, type Problem } from '../../../base/errors.ts';
 import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
+import { parseSource, type SourceDocument } from '../../../codec/source.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
@@ -14,7 +15,6 @@ import { loadConfig } from '../../config/load.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import { proxyExceptions } from '../../config/proxy-exceptions.ts';
 import { adviseClusterConfig, mergeClusterKubeletConfig } from '../../render/cluster-config.ts';
-import { readConfigMapDocument } from './cluster-documents.ts';
 
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
 export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
@@ -151,5 +151,30 @@ function refuseErrors(problems: readonly Problem[]): readonly Warning[] {
   return problems.map(({ code, message, path, position }): Warning => {
     const place = position === undefined ? '' : `${position.file}:${position.line}: `;
     return { code, message: `${place}${path ?? ''} ${message}`.trim(), field: path };
+  });
+}
+
+/**
+ * The YAML document under a key of a ConfigMap.
+ * @throws AppError CLUSTER_CONFIG_INVALID when the key is missing, empty, or holds several documents (no rule selects
+ * one of them)
+ */
+export function readConfigMapDocument(configMap: KubeObject, key: string): SourceDocument {
+  const where = `ConfigMap ${configMap.metadata.namespace}/${configMap.metadata.name}`;
+  const text = (configMap.data as Readonly<Record<string, string>> | undefined)?.[key];
+  if (text === undefined) throw invalid(`${where} has no key ${key}`);
+  const { documents, problems } = parseSource(text, where);
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 1 });
+  const [document, another] = documents.filter(({ root }) => root !== null);
+  if (another !== undefined) throw invalid(`${where}: key ${key} holds several documents`);
+  if (document === undefined) throw invalid(`${where}: key ${key} is empty`);
+  return document;
+}
+
+function invalid(message: string): AppError {
+  return new AppError({
+    code: 'CLUSTER_CONFIG_INVALID',
+    message,
+    hint: 'Upload the ConfigMap again with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
   });
 }

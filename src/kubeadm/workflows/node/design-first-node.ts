@@ -2,17 +2,20 @@ import type { SourceDocument } from '../../../codec/source.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
-import { type Minor, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
-import { readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
+import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
+import { type Catalogue, DEFAULT_MINOR, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
+import { type ParsedConfig, readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
 import type { LayeredConfig } from '../../../kubelet/layers/layers.ts';
 import { otherMinorWarning } from '../../../kubelet/minor-option.ts';
-import type { DefaultedCluster } from '../../config/defaults.ts';
+import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../../cluster-objects/kubelet-config-map.ts';
+import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import { dnsIp } from '../../config/dns-ip.ts';
+import type { ClusterConfiguration } from '../../config/model.ts';
 import { problemAsWarning } from '../../config/problem-as-warning.ts';
-import type { UploadKubeletConfigInput } from '../../phases/upload-config-kubelet.ts';
+import type { UploadKubeletConfigInput } from '../../phases/upload-config.ts';
 import { adviseClusterConfig, mergeClusterKubeletConfig, renderClusterConfig } from '../../render/cluster-config.ts';
+import { type readClusterConfiguration, readConfigMapDocument } from './cluster-baseline.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
-import { readEditedKubeletConfig } from './init-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
@@ -35,7 +38,7 @@ export interface DesignedFirstNode extends DesignedNode {
 }
 
 /** The KubeletConfiguration of all nodes of a cluster. */
-export interface ClusterKubeletConfig {
+interface ClusterKubeletConfig {
   readonly layered: LayeredConfig;
   readonly upload: DesignedFirstNode['upload'];
   /** The user's document, and not that of the cluster, is its baseline. */
@@ -99,4 +102,37 @@ export async function designFirstNode(context: PhaseContext, options: FirstNodeO
     warnings: [...(other === null ? [] : [other]), ...all.warnings, ...warnings],
     refusals,
   };
+}
+
+/** Kubernetes version of the control plane: of the API server, else as declared, else of the kubelet on the host. */
+export async function controlPlaneVersion(
+  cluster: Cluster | null,
+  { kubernetesVersion }: ClusterConfiguration,
+  kubelet: ObservedNode['facts']['kubelet'],
+): Promise<{ version: string; warnings: readonly Warning[] }> {
+  const written = kubernetesVersion !== undefined && parseMinor(kubernetesVersion) !== null ? kubernetesVersion : null;
+  const ofKubelet = kubelet !== null && 'version' in kubelet ? kubelet.version : formatMinor(DEFAULT_MINOR);
+  if (cluster === null) return { version: written ?? ofKubelet, warnings: [] };
+  const version = await cluster.version();
+  if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };
+  const message = `kubernetesVersion is ${written}, but the API server is ${version}: the version of the API server is used`;
+  return { version, warnings: [{ code: 'KUBERNETES_VERSION_DIFFERS', message }] };
+}
+
+/** The cluster's KubeletConfiguration if an administrator edited it; null if it is missing or generated. */
+async function readEditedKubeletConfig(cluster: Cluster | null, catalogue: Catalogue, minor: Minor): Promise<ParsedConfig | null> {
+  if (cluster === null) return null;
+  const name = kubeletConfigMapName(minor);
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
+  if (found === null || isGenerated(found)) return null;
+  return readKubeletConfiguration(readConfigMapDocument(found, KUBELET_CONFIG_KEY), { minor: Math.min(minor, NEWEST_MINOR), catalogue });
+}
+
+/** Settings found in a cluster that does not exist yet. */
+export const NO_CLUSTER_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
+
+/** Merges declared settings over those of the cluster. `version` replaces the cluster's version only if one is declared. */
+export function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {
+  const kubernetesVersion = declared.kubernetesVersion === undefined ? (found.kubernetesVersion ?? version) : version;
+  return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion });
 }

@@ -23,13 +23,11 @@ import { designNode, type NodeDesign } from '../../render/node-design.ts';
 import { unitFactOf } from '../../render/unit-files.ts';
 import { hasIdentity } from './bootstrap-files.ts';
 import { checkConfigSource } from './check-config-source.ts';
-import { checkDirectoriesOfNode } from './check-directories-of-node.ts';
-import { checkHiddenFields } from './check-hidden-fields.ts';
-import { checkPodsOfNode } from './check-pods-of-node.ts';
+import { checkDirectoriesOfNode, checkHiddenFields, checkPodsOfNode } from './check-designed-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
-import { nodeSettingsOf } from './node-settings-of.ts';
 import type { ObservedNode } from './observe-node.ts';
+import { nodeSettingsOf } from './observe-node.ts';
 import { observeSetups } from './observe-setups.ts';
 
 interface DesignOptions extends PreflightInput {

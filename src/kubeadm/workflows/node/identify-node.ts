@@ -9,7 +9,7 @@ import { type NodeEvidence, nodeEvidence } from '../../../kubelet/facts/node-evi
 import { type CertificateContent, readCertificateChain } from '../../../x509/read-certificate.ts';
 import { challengeOf, claimNode, type NodeProof, proveNode, validateClaim } from '../../node-identity/node-identity.ts';
 import { nodeNameConflict } from '../../node-identity/node-identity-problems.ts';
-import type { OwnNodeCheck } from '../../phases/own-node.ts';
+import type { OwnNodeCheck } from '../../phases/mark-node.ts';
 import { unlessForbidden } from './cluster-baseline.ts';
 
 /** Input for identifying the Nodes of hosts in one run. */

@@ -1,10 +1,13 @@
 import { AppError, withHostInErrors } from '../../../base/errors.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { sourceToJson } from '../../../codec/source.ts';
 import { observe } from '../../../host/access/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { formatMinor, type Minor, OLDEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { type HostFacts, hostFacts } from '../../../kubelet/facts/host-facts.ts';
 import { nodeIpOn } from '../../../kubelet/flags/node-ip.ts';
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../../config/defaults.ts';
+import type { NodeSettings } from '../../node-settings/node-settings.ts';
 import { type HostFlags, keptSocket, NO_HOST_FLAGS, observeHostFlags, withHostFlags } from './host-flags.ts';
 import type { NodeOptions } from './node-options.ts';
 
@@ -71,4 +74,31 @@ function kubeletMinorOf(facts: HostFacts, host: string): Minor | null {
   if (minor !== null && minor >= OLDEST_MINOR) return minor;
   const message = `kubelet ${facts.kubelet.version} is not supported: the oldest supported version is ${formatMinor(OLDEST_MINOR)}`;
   throw new AppError({ host, code: 'KUBELET_VERSION_UNSUPPORTED', message, hint: 'Install a newer kubelet' }, { exitCode: 3 });
+}
+
+/** The settings of a node that are saved on the host for upgrades. */
+export function nodeSettingsOf(
+  { registration, hostFlags }: Pick<ObservedNode, 'registration' | 'hostFlags'>,
+  options: NodeOptions,
+): NodeSettings {
+  const isSplit = options.configDir === true;
+  const { name, criSocket, taints } = registration;
+  const { kept } = hostFlags;
+  const kubeletExtraArgs = registration.kubeletExtraArgs.filter((arg) => !kept.some((flag) => flag.name === arg.name));
+  const keptFlags = kept.length === 0 ? {} : { keptFlags: kept.map(({ name, value }) => ({ name, value })) };
+  return {
+    nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs, ...keptFlags },
+    overlays: options.overlays.flatMap(({ file, root, layer }) =>
+      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject, ...(isSplit && { layer }) }],
+    ),
+    declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
+    settings: options.settings,
+    patches: options.patches,
+    ...(isSplit ? { configDir: true } : {}),
+  };
+}
+
+/** Drops folder and line, so that moving a declaration does not change the saved settings. */
+function fileOf(source: string): string {
+  return source.replace(/:[0-9]+:[0-9]+$/, '').replace(/^.*\//, '');
 }

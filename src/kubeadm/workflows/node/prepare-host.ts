@@ -2,9 +2,16 @@ import type { HostPreparation } from '../../../host/operation/install-model.ts';
 import type { DefinedPhase, Phase } from '../../../host/phase.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
 import { type ImportImagesInput, importImages } from '../../phases/import-images.ts';
-import { type InstallBinariesInput, installBinaries } from '../../phases/install-binaries.ts';
-import { type InstallPackagesInput, installPackages } from '../../phases/install-packages.ts';
-import { disableSwap, loadKernelModules, type PrepareKernelInput, setSysctls } from '../../phases/prepare-kernel.ts';
+import {
+  disableSwap,
+  type InstallBinariesInput,
+  type InstallPackagesInput,
+  installBinaries,
+  installPackages,
+  loadKernelModules,
+  type PrepareKernelInput,
+  setSysctls,
+} from '../../phases/prepare-host.ts';
 import { configureProxy, type ProxyInput } from '../../phases/proxy.ts';
 
 export interface PrepareHostOptions

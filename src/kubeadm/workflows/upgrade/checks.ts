@@ -1,4 +1,5 @@
 import { type AppError, isAppError, type Problem } from '../../../base/errors.ts';
+import { groupBy } from '../../../base/group-by.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
@@ -18,12 +19,12 @@ import { dataOf } from '../../cluster-objects/cluster-info.ts';
 import { applyClusterDefaults } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import { NEWEST_RELEASE_FACTS, releaseFacts } from '../../config/releases.ts';
-import { pauseImage } from '../../control-plane/images.ts';
-import { manifestPath } from '../../control-plane/paths.ts';
+import { imageTag, pauseImage } from '../../control-plane/images.ts';
+import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { type Finding, validateFindings } from '../../preflight/check.ts';
+import type { VersionsByNode } from '../../upgrade/available-upgrades.ts';
 import { KUBERNETES_COMPONENTS, missingManifests } from '../../upgrade/static-pod-state.ts';
 import { applyForceUpgrade, checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
-import { deployedCorednsVersion } from './component-versions.ts';
 
 export interface UpgradeChecks {
   /** Of kubeadm-config, with its present `kubernetesVersion`. */
@@ -210,4 +211,30 @@ function healthJob(name: string, image: string): KubeObject {
     },
   };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: KUBE_SYSTEM }, spec };
+}
+
+/**
+ * The versions of a control plane component on all control planes, from the images of its Pods.
+ * @see kubeadm 1.36 phases/upgrade/versiongetter.go ComponentVersions
+ */
+export async function componentVersions(cluster: Cluster, name: StaticPodName): Promise<VersionsByNode> {
+  const pods = { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM };
+  const { items } = await cluster.list(pods, { labelSelector: `component=${name},tier=control-plane` });
+  const specs = items.map(({ spec }) => spec as PodSpec | undefined);
+  const byVersion = groupBy(specs, (spec) => imageTag(spec?.containers?.[0]?.image ?? '').replaceAll('_', '+'));
+  return new Map([...byVersion].map(([version, found]) => [version, found.map((spec) => spec?.nodeName ?? '')]));
+}
+
+/** The image tag of the CoreDNS Deployment; null: no Deployment; `several`: the version is ambiguous. */
+async function deployedCorednsVersion(cluster: Cluster): Promise<string | null> {
+  const deployments = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: KUBE_SYSTEM };
+  const { items } = await cluster.list(deployments, { labelSelector: 'k8s-app=kube-dns' });
+  const [only, another] = items as readonly (KubeObject & { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } })[];
+  if (only === undefined) return null;
+  return another === undefined ? imageTag(only.spec?.template?.spec?.containers?.[0]?.image ?? '') : 'several';
+}
+
+interface PodSpec {
+  readonly nodeName?: string;
+  readonly containers?: readonly { readonly image?: string }[];
 }

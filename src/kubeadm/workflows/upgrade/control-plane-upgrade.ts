@@ -1,10 +1,10 @@
 import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../../base/text/go-duration.ts';
 import { revealText } from '../../../base/text/secret.ts';
-import type { ClusterContext, Phase } from '../../../host/phase.ts';
+import type { ClusterContext, Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
-import type { Prepared } from '../../../host/run-workflow.ts';
+import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { ETCD_DATA_DIR, KUBE_SYSTEM, KUBELET_CONF } from '../../../kube/well-known.ts';
 import type { PlannedPatch } from '../../../kubelet/layers/patch-files.ts';
@@ -35,14 +35,12 @@ import { isIgnored, validateFindings } from '../../preflight/check.ts';
 import { componentArguments } from '../../preflight/component-arguments.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
-import type { ApiAccess } from '../control-plane/api-access.ts';
-import { type ApiServerBootstrapInput, deferUntilApiServer } from '../control-plane/api-access.ts';
+import { type ApiAccess, type ApiServerBootstrapInput, deferUntilApiServer } from '../control-plane/api-access.ts';
 import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
 import { keepStarted } from '../control-plane/prepare-control-plane.ts';
-import type { UpgradedDocuments } from '../node/cluster-baseline.ts';
-import { readConfigMapDocument } from '../node/cluster-documents.ts';
+import { readConfigMapDocument, type UpgradedDocuments } from '../node/cluster-baseline.ts';
 import { toWarning } from '../node/design-observed-node.ts';
-import { type ControlPlaneHostFacts, observeControlPlaneHost } from './control-plane-host.ts';
+import { type ControlPlaneHostFacts, observeControlPlaneHost, readAdminCluster } from './control-plane-host.ts';
 import { etcdHealthCheck } from './etcd-health.ts';
 import { ADMIN_KUBECONFIGS, COMPONENT_CERTIFICATES, renewedCertificates } from './renewed-certificates.ts';
 import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from './upgrade-node.ts';
@@ -323,4 +321,22 @@ function kubeletServerInput(plane: ControlPlaneNode, { fileAt }: ControlPlaneHos
   const content = found?.content === undefined ? null : withLocalServer(found.content, servers);
   if (found === null || content === null) return { kubeconfig: null, noop };
   return { noop, kubeconfig: { path: KUBELET_CONF, content, mode: 0o600, owner: found.owner } };
+}
+
+/**
+ * Upgrades another control plane to the version of the cluster, after `upgrade apply` on the first one. Phases in the
+ * order of kubeadm 1.36.
+ */
+export const upgradeControlPlaneNodeWorkflow: Workflow<ControlPlaneUpgradeOptions, ControlPlaneUpgradeInput> = {
+  name: 'upgrade node',
+  phases: [...upgradeControlPlanePhases, kubeconfigPhase, ...kubeletConfigPhases, ...addonPhases, postUpgradePhase],
+  prepare: prepareUpgradeNode,
+};
+
+async function prepareUpgradeNode(context: PhaseContext, options: ControlPlaneUpgradeOptions): Promise<Prepared<ControlPlaneUpgradeInput>> {
+  const { cluster, model, warnings } = await readAdminCluster(context, options.api);
+  const { kubernetesVersion } = applyClusterDefaults(model);
+  const target = { version: kubernetesVersion, cluster: model, kubelet: null };
+  const prepared = await prepareControlPlaneUpgrade({ ...context, cluster }, options, target);
+  return { ...prepared, warnings: [...warnings, ...prepared.warnings] };
 }

@@ -13,9 +13,8 @@ import { availableUpgrades, formatVersion, newestVersion, type RunningVersions }
 import type { ConfigVersion, UpgradePlanResult } from '../../upgrade/upgrade-plan.ts';
 import { checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
 import { NEWEST_RELEASE } from '../control-plane/resolve-cluster-configuration.ts';
-import { readConfigMapDocument } from '../node/cluster-documents.ts';
-import { type CheckedCluster, checkUpgrade } from './checks.ts';
-import { componentVersions } from './component-versions.ts';
+import { readConfigMapDocument } from '../node/cluster-baseline.ts';
+import { type CheckedCluster, checkUpgrade, componentVersions } from './checks.ts';
 
 interface PlanUpgradeOptions {
   /** Of kubeadm-config. */

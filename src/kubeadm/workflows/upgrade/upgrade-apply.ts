@@ -7,12 +7,16 @@ import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.t
 import { applyClusterDefaults } from '../../config/defaults.ts';
 import { encodeClusterConfiguration } from '../../config/encode.ts';
 import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
-import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../../phases/upload-config-kubeadm.ts';
-import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../phases/upload-config-kubelet.ts';
+import {
+  type UploadKubeadmConfigInput,
+  type UploadKubeletConfigInput,
+  uploadConfigKubeadm,
+  uploadConfigKubelet,
+} from '../../phases/upload-config.ts';
 import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
 import { deferUntilApiServer } from '../control-plane/api-access.ts';
-import { type AdminCluster, readAdminCluster } from './admin-cluster.ts';
 import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
+import { type AdminCluster, readAdminCluster } from './control-plane-host.ts';
 import {
   addonPhases,
   type ControlPlaneUpgradeInput,

@@ -21,8 +21,8 @@ import type { FieldSetting } from '../../../kubelet/layers/setting.ts';
 import { controlPlanePhases } from '../../kubeadm-phases.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
+import type { OwnNodeCheck } from '../../phases/mark-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../../phases/mark-node.ts';
-import type { OwnNodeCheck } from '../../phases/own-node.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../../render/config-drop-ins.ts';
 import { backupTimestamp } from '../../upgrade/upgrade-record.ts';
@@ -31,8 +31,7 @@ import { designObservedNode } from '../node/design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from '../node/identify-node.ts';
 import { readJoinedConfig } from '../node/joined-config.ts';
 import type { NodeOptions } from '../node/node-options.ts';
-import { nodeSettingsOf } from '../node/node-settings-of.ts';
-import { type ObservedNode, observeNode } from '../node/observe-node.ts';
+import { nodeSettingsOf, type ObservedNode, observeNode } from '../node/observe-node.ts';
 import { observeLocalWords } from '../node/observe-setups.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */

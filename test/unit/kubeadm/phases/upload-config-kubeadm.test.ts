@@ -11,7 +11,7 @@ import {
   kubeadmConfigRbac,
   type UploadKubeadmConfigInput,
   uploadConfigKubeadm,
-} from '../../../../src/kubeadm/phases/upload-config-kubeadm.ts';
+} from '../../../../src/kubeadm/phases/upload-config.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -3,7 +3,7 @@ import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
 import { isGenerated, kubeletConfigMap, kubeletConfigRbac } from '../../../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
-import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../../../src/kubeadm/phases/upload-config-kubelet.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../../../src/kubeadm/phases/upload-config.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

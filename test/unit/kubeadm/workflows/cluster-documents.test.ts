@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { readConfigMapDocument } from '../../../../src/kubeadm/workflows/node/cluster-documents.ts';
+import { readConfigMapDocument } from '../../../../src/kubeadm/workflows/node/cluster-baseline.ts';
 
 const map = (data: Readonly<Record<string, string>>): KubeObject => ({
   apiVersion: 'v1',

@@ -3,7 +3,7 @@ import { Secret } from '../../../../src/base/text/secret.ts';
 import type { DefaultedBootstrapToken } from '../../../../src/kubeadm/config/defaults.ts';
 import type { BootstrapToken } from '../../../../src/kubeadm/config/model.ts';
 import { tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
-import { type InitTokenOptions, planInitTokens } from '../../../../src/kubeadm/workflows/init-tokens.ts';
+import { type InitTokenOptions, planInitTokens } from '../../../../src/kubeadm/workflows/bootstrap-tokens.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

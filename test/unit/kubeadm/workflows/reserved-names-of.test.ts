@@ -3,8 +3,7 @@ import { formatCidr } from '../../../../src/base/text/ip.ts';
 import type { Cluster } from '../../../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../../../src/kube/cluster-problems.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { listKubeletCsrs } from '../../../../src/kubeadm/workflows/certificates/serving-csrs.ts';
-import { readReservedNames } from '../../../../src/kubeadm/workflows/node/reserved-names-of.ts';
+import { listKubeletCsrs, readReservedNames } from '../../../../src/kubeadm/workflows/certificates/serving-csrs.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
 const configMap = (namespace: string, name: string, data: Record<string, string>): KubeObject => ({

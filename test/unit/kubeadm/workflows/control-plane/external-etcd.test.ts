@@ -7,7 +7,7 @@ import type { FileFact } from '../../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../../src/host/phase.ts';
 import { etcdMembers } from '../../../../../src/kubeadm/adapters/etcd-members.ts';
 import type { ConnectEtcd } from '../../../../../src/kubeadm/workflows/control-plane/etcd-access.ts';
-import { externalEtcdFindings } from '../../../../../src/kubeadm/workflows/control-plane/external-etcd.ts';
+import { externalEtcdFindings } from '../../../../../src/kubeadm/workflows/control-plane/etcd-access.ts';
 import { type FakeClock, fakeClock } from '../../../../support/fake-clock.ts';
 import { fakeEtcd } from '../../../../support/fake-etcd.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';

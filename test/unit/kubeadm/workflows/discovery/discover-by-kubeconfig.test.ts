@@ -4,7 +4,7 @@ import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
 import { parseKubeconfig } from '../../../../../src/kube/kubeconfig.ts';
 import { discoverByKubeconfig, type KubeconfigDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-kubeconfig.ts';
-import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
+import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/fetch.ts';
 import { clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';

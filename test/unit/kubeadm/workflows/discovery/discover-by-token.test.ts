@@ -5,7 +5,7 @@ import { Secret } from '../../../../../src/base/text/secret.ts';
 import type { WebFailureCause } from '../../../../../src/kube/https-client.ts';
 import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-reading.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
-import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
+import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/fetch.ts';
 import { caPinsOf } from '../../../../../src/x509/ca-pin.ts';
 import { type ClusterInfoPlan, clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';

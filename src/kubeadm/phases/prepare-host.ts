@@ -1,10 +1,23 @@
 import { AppError } from '../../base/errors.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import { observe } from '../../host/access/observe.ts';
+import type { BundleContents } from '../../host/bundle/ports.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { unitState } from '../../host/facts/unit.ts';
+import {
+  type ModuleFacts,
+  moduleFacts,
+  planModules,
+  planSwapOff,
+  planSysctls,
+  type SwapFacts,
+  type SysctlFacts,
+  swapFacts,
+  sysctlFacts,
+} from '../../host/install/kernel.ts';
+import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
 import {
   declaredPackages,
   type ObservedPackages,
@@ -14,7 +27,14 @@ import {
   validateKeyFile,
 } from '../../host/install/plan-packages.ts';
 import { repositoryKeyUrl, repositoryPaths, repositoryUrl } from '../../host/install/repository-files.ts';
-import type { PackageInstall, PackageRepository } from '../../host/operation/install-model.ts';
+import {
+  type BinaryInstall,
+  type HostPreparation,
+  isUrl,
+  type PackageInstall,
+  type PackageRepository,
+} from '../../host/operation/install-model.ts';
+import type { LargeFile } from '../../host/operation/large-file.ts';
 import { type PackageFacts, packageFacts } from '../../host/operation/package-facts.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 
@@ -78,3 +98,70 @@ async function keysOf(
   };
   return new Map(await Promise.all(install.repositories.map(keyOf)));
 }
+
+export interface InstallBinariesInput {
+  readonly install: BinaryInstall;
+  /** Files of a bundle replace those of other sources. Null: no bundle. */
+  readonly bundle: BundleContents | null;
+  /**
+   * A file of the local host; read only when a host needs it.
+   * @throws AppError INPUT_UNREADABLE
+   */
+  readonly readFile: (path: string) => Promise<LargeFile>;
+}
+
+interface Situation {
+  readonly host: string;
+  readonly facts: BinaryFacts;
+  readonly contents: ReadonlyMap<string, LargeFile>;
+}
+
+/** Installs programs and archives, each verified by its SHA-256. */
+export const installBinaries = definePhase<InstallBinariesInput, Situation>({
+  name: 'install-binaries',
+  short: 'Install binaries from a directory or a URL',
+  observe: async ({ host, signal }, { install, bundle, readFile }) => {
+    const facts = await observe(host, binaryFacts(install), signal);
+    const sent = filesToInstall(install, facts).filter(
+      ({ source, sha256 }) => !isUrl(source) && (bundle?.fileBySha256(sha256) ?? null) === null,
+    );
+    const contents = await Promise.all(sent.map(async ({ name, source }) => [name, await readFile(source)] as const));
+    return { host: host.name, facts, contents: new Map(contents) };
+  },
+  plan: ({ host, facts, contents }, { install, bundle }) => planBinaries(install, facts, { host, contents, bundle }),
+  verify: async ({ host, signal }, { install }) => {
+    const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
+    if (left === undefined) return;
+    const message = `install-binaries: ${left.path} still differs from the declared file`;
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'Check which other process writes this file' });
+  },
+});
+
+export interface PrepareKernelInput {
+  readonly templates: Templates;
+  readonly preparation: HostPreparation;
+}
+
+/** Disables swap now and at boot, if declared. */
+export const disableSwap = definePhase<PrepareKernelInput, SwapFacts>({
+  name: 'swap',
+  short: 'Disable swap',
+  observe: ({ host, signal }) => observe(host, swapFacts, signal),
+  plan: planSwapOff,
+});
+
+/** Loads kernel modules now and at boot. */
+export const loadKernelModules = definePhase<PrepareKernelInput, ModuleFacts>({
+  name: 'kernel-modules',
+  short: 'Load kernel modules',
+  observe: ({ host, signal }, { preparation: { kernelModules } }) => observe(host, moduleFacts(kernelModules ?? []), signal),
+  plan: (facts, { templates, preparation: { kernelModules } }) => planModules(templates, kernelModules ?? [], facts),
+});
+
+/** Sets kernel parameters now and at boot. */
+export const setSysctls = definePhase<PrepareKernelInput, SysctlFacts>({
+  name: 'sysctls',
+  short: 'Set kernel parameters',
+  observe: ({ host, signal }, { preparation: { sysctls } }) => observe(host, sysctlFacts(Object.keys(sysctls ?? {})), signal),
+  plan: (facts, { templates, preparation: { sysctls } }) => planSysctls(templates, sysctls ?? {}, facts),
+});
