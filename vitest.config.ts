@@ -20,6 +20,7 @@ export default defineConfig({
     projects: [
       { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
       shared(project('integration', 120_000, ['contract', 'integration'])),
+      shared(project('over-ssh', 120_000)),
       project('slow', 120_000),
       project('e2e', 600_000),
     ],

@@ -1,9 +1,9 @@
 import { describe, it } from 'vitest';
 import { localTransport } from '../../src/host/adapters/transport-local.ts';
+import { opensshWorld, sshdWorld } from '../contract/ssh-worlds.ts';
+import { transportContract } from '../contract/transport.ts';
 import { requirement } from '../support/requirement.ts';
 import { sshdMissing } from '../support/sshd.ts';
-import { opensshWorld, sshdWorld } from './ssh-worlds.ts';
-import { transportContract } from './transport.ts';
 
 transportContract('local', async () => ({ open: () => localTransport(), stop: async () => undefined }));
 
