@@ -239,10 +239,10 @@ async function runRenewCerts(services: Services, request: WithPlan<RenewCertsReq
   return runOnHosts(services, request, {
     title: 'certs renew',
     open: (scope) => openRenewCerts(services, request, scope),
-    afterwards: ({ inspected, targets, run }, changes) => {
+    applied: ({ inspected, targets }, changes) => {
       const [existing] = inspected;
-      if (services.programName !== 'kubeadm' || run.dryRun || request.plan.format !== 'text') return;
-      if (existing !== undefined && targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
+      if (services.programName === 'kubeadm' && existing !== undefined && targets.length === 1)
+        services.output.stdout(certsRenewed(existing, request.names, changes));
     },
   });
 }

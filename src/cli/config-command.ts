@@ -251,14 +251,12 @@ async function runPullImages(services: Services, request: WithPlan<PullImagesReq
     import('../fleet/use-cases/open-pull-images.ts'),
     import('./run-on-hosts.ts'),
   ]);
-  const { plan } = request;
   return runOnHosts(services, request, {
     title: 'config images pull',
     open: () => openPullImages(services, request),
-    afterwards: ({ images }) => {
+    applied: ({ images }) => {
       const prefix = services.programName === 'kubeadm' ? '[config/images] ' : '';
-      if (!request.run.dryRun && plan.format === 'text')
-        services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
+      services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
     },
   });
 }

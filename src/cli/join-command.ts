@@ -135,9 +135,9 @@ async function runJoin(services: Services, request: WithPlan<JoinRequest>): Prom
   return runOnHosts(services, request, {
     title: 'join',
     open: (scope) => openJoin(services, request, scope),
-    afterwards: ({ run, joins }, changes) => {
-      if (services.programName !== 'kubeadm' || run.dryRun || run.onlyPhase !== undefined || request.plan.format !== 'text') return;
-      if (changes.length > 0) services.output.stdout(joinDone(joins, changes));
+    applied: ({ run, joins }, changes) => {
+      if (services.programName === 'kubeadm' && run.onlyPhase === undefined && changes.length > 0)
+        services.output.stdout(joinDone(joins, changes));
     },
   });
 }

@@ -3,7 +3,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderWrappedTable, truncate } from '../base/text/table.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
-import { reasonOf } from './fleet-report.ts';
+import { reasonOf, summaryLine } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
 import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
@@ -71,11 +71,16 @@ function namesOf(hosts: readonly string[]): string {
 }
 
 /**
- * Prints the recap of a run before its result: a table of the hosts that need an action. After it, print the
- * counts and `showDuration`.
+ * Prints the end of a run: a table of the hosts that need an action, the number of hosts by result, and
+ * `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`.
  */
 export function showRecap({ output }: Pick<Services, 'output'>, input: RecapInput): void {
-  showRecapTable({ output }, hostRows(input), 'HOST');
+  const rows = hostRows(input);
+  showRecapTable({ output }, rows, 'HOST');
+  output.stdout(`${summaryLine(input.outcomes)}\n`);
+  const isUnfinished = rows.length > 0 && input.retryCommand !== null;
+  const next = isUnfinished ? `; to continue: ${input.retryCommand} (add the other options of this run)` : '';
+  output.stderr(joinLines([`took ${formatSeconds(input.elapsedMs)}${next}`]));
 }
 
 /** Prints the table of a recap; nothing without rows. On a terminal, long cells are broken at spaces. */
@@ -83,12 +88,4 @@ export function showRecapTable({ output }: Pick<Services, 'output'>, rows: reado
   if (rows.length === 0) return;
   const table = foldRows(rows, subject);
   output.stderr(joinLines(renderWrappedTable(table, { width: output.width === undefined ? undefined : output.width() - 1, flexible: 2 })));
-}
-
-/** `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. */
-export function showDuration({ output }: Pick<Services, 'output'>, input: RecapInput): void {
-  const isUnfinished = hostRows(input).length > 0;
-  const next =
-    isUnfinished && input.retryCommand !== null ? `; to continue: ${input.retryCommand} (add the other options of this run)` : '';
-  output.stderr(joinLines([`took ${formatSeconds(input.elapsedMs)}${next}`]));
 }

@@ -19,7 +19,8 @@ import { watchRun } from './watch-run.ts';
  * Opens a command, runs it on its hosts, prints the plan (dry run) or the results, and closes what it opened. With
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  * @param command.title the command, as the live display names it: `join`
- * @param command.afterwards prints further results of the command, after these planned or applied changes
+ * @param command.afterwards prints further results of the command
+ * @param command.applied prints, as text, further results of a command that has applied these changes
  */
 export async function runOnHosts<Command extends HostsCommand>(
   services: Services,
@@ -28,10 +29,12 @@ export async function runOnHosts<Command extends HostsCommand>(
     title,
     open,
     afterwards,
+    applied,
   }: {
     readonly title: string;
     readonly open: (scope: CommandScope) => Promise<Command>;
-    readonly afterwards?: (command: Command, changes: readonly Change[]) => void;
+    readonly afterwards?: (command: Command) => void;
+    readonly applied?: (command: Command, changes: readonly Change[]) => void;
   },
 ): Promise<ExitCode> {
   const { plan: output } = request;
@@ -59,8 +62,12 @@ export async function runOnHosts<Command extends HostsCommand>(
     else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
-    const changes = results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes));
-    afterwards?.(command, changes);
+    afterwards?.(command);
+    if (!run.dryRun && output.format === 'text')
+      applied?.(
+        command,
+        results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)),
+      );
     return run.dryRun && output.failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
   });
 }

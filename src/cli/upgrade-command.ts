@@ -226,7 +226,6 @@ async function runUpgradeApply(services: Services, request: WithPlan<UpgradeAppl
     import('./kubeadm-output.ts'),
     import('./run-on-hosts.ts'),
   ]);
-  const { plan } = request;
   return runOnHosts(services, request, {
     title: 'upgrade apply',
     open: (scope) =>
@@ -235,8 +234,8 @@ async function runUpgradeApply(services: Services, request: WithPlan<UpgradeAppl
         confirm: async (version, planned) => services.confirm(`${await question(version, planned)} [y/N] `),
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
-    afterwards: ({ version, run, left }) => {
-      if (run.dryRun || request.run.onlyPhase !== undefined || plan.format !== 'text') return;
+    applied: ({ version, run, left }) => {
+      if (run.onlyPhase !== undefined) return;
       const isComplete = left.length === 0;
       services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },

@@ -16,7 +16,7 @@ import { liveDisplay } from './live-display.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { progressLog } from './progress-log.ts';
-import { showDuration, showRecap } from './recap.ts';
+import { showRecap } from './recap.ts';
 import { type RunResults, runResults } from './run-results.ts';
 
 /** Observers of a run: the terminal, a reader of events, the journal. */
@@ -108,15 +108,9 @@ export function watchRun(
       warnings.flush();
     },
     showEnd: ({ outcomes, stopped }) => {
-      const message = summaryLine(outcomes);
-      if (asEvents) {
-        const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
-        return reporter.report({ level: 'info', code: 'RUN_ENDED', message, data });
-      }
-      const recap = { outcomes, stopped, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt };
-      showRecap(services, recap);
-      services.output.stdout(`${message}\n`);
-      showDuration(services, recap);
+      if (!asEvents) return showRecap(services, { outcomes, stopped, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt });
+      const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
+      reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
     },
   };
 }

@@ -158,8 +158,8 @@ class FleetRun {
     } finally {
       forget();
     }
-    const { stopped } = nextStep(this.#members, this.#rules);
     await this.#endOthers();
+    const { stopped } = nextStep(this.#members, this.#rules);
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
     return { outcomes, stopped: outcomes.some(({ status }) => status === 'not-started') ? stopped : null };
@@ -233,14 +233,17 @@ class FleetRun {
     await this.#ports.ended?.(one.outcome);
   }
 
-  /** Ends the hosts that were not started. */
+  /** Ends the hosts that were not started. One that claims the Node of another host is refused. */
   async #endOthers(): Promise<void> {
     const status = this.#ports.signal.aborted ? 'interrupted' : 'not-started';
     const others = this.#members.filter(({ outcome }) => outcome === null);
     await Promise.all(others.map(({ open }) => open && settle(open.close())));
     for (const one of others) {
-      await this.#end(one, { status, plan: one.open?.planned ?? null, error: null });
-      one.state = status;
+      const { planned = null } = one.open ?? {};
+      const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
+      const isRefused = planned !== null && clashes.length > 0;
+      await this.#end(one, isRefused ? plannedOutcome(planned, clashes) : { status, plan: planned, error: null });
+      one.state = one.outcome?.status ?? status;
     }
     this.#reportProgress(nextStep(this.#members, this.#rules));
   }

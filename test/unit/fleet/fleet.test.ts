@@ -142,6 +142,18 @@ describe('a run over a fleet', () => {
       expect(now.open).toBe(0);
     });
 
+    it('reports both, if a refused host stops the run', async () => {
+      const { run, now } = world(both, { observesFirst: true, stopsIfRefused: true });
+      const { outcomes, stopped } = await run();
+      expect(outcomes.map(({ status, error }) => [status, error?.exitCode])).toEqual([
+        ['refused', 3],
+        ['refused', 3],
+        ['not-started', undefined],
+      ]);
+      expect(stopped).toBe('2 of 3 hosts were refused');
+      expect(now.open).toBe(0);
+    });
+
     it('reports both in a plan, once', async () => {
       const { run, ended } = world(both, { observesFirst: true, dryRun: true });
       await run();
