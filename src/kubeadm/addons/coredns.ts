@@ -12,21 +12,14 @@ export const COREDNS_REPLICAS = 2;
 
 export const COREFILE_KEY = 'Corefile';
 
-export interface CorednsObjects {
-  readonly configMap: KubeObject;
-  readonly clusterRole: KubeObject;
-  readonly clusterRoleBinding: KubeObject;
-  readonly serviceAccount: KubeObject;
-  readonly deployment: KubeObject;
-  readonly service: KubeObject;
-}
+export type CorednsObjects = ReturnType<typeof corednsObjects>;
 
 /**
  * CoreDNS as kubeadm 1.36 deploys it, with the user's patches for `corednsdeployment`.
  * @throws AppError CONFIG_INVALID_SUBNET; those of `patchedObject`
  * @see kubeadm 1.36 phases/addons/dns
  */
-export function corednsObjects({ cluster, patches }: Pick<ControlPlaneNode, 'cluster' | 'patches'>): CorednsObjects {
+export function corednsObjects({ cluster, patches }: Pick<ControlPlaneNode, 'cluster' | 'patches'>) {
   const { dnsDomain, serviceSubnet } = cluster.networking;
   const at = { name: 'coredns', namespace: KUBE_SYSTEM };
   const deployment = {

@@ -24,13 +24,7 @@ const LABELS = { 'k8s-app': 'kube-proxy' };
 
 export const KUBE_PROXY_CONFIG_KEY = 'config.conf';
 
-export interface KubeProxyObjects {
-  readonly configMap: KubeObject;
-  readonly daemonSet: KubeObject;
-  readonly serviceAccount: KubeObject;
-  /** ClusterRoleBinding, Role and RoleBinding. */
-  readonly rbac: readonly KubeObject[];
-}
+export type KubeProxyObjects = ReturnType<typeof kubeProxyObjects>['objects'];
 
 /**
  * kube-proxy as deployed by kubeadm 1.36, with the user's KubeProxyConfiguration over kubeadm's values, and from 1.37 on
@@ -39,14 +33,15 @@ export interface KubeProxyObjects {
  * @throws AppError with all errors in that configuration, exit code 2; those of `patchedObject`
  * @see kubeadm 1.36 phases/addons/proxy
  */
-export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: KubeProxyObjects; readonly warnings: readonly Warning[] } {
+export function kubeProxyObjects(node: ControlPlaneNode) {
   const facts = releaseFacts(node.cluster.kubernetesVersion);
   const { configMap, warnings } = kubeProxyConfigMap(node, facts);
   const patches = facts.patchesKubeProxy ? node.patches : [];
-  const objects: KubeProxyObjects = {
+  const objects = {
     configMap,
     daemonSet: patchedObject(daemonSet(node), patches, { kind: 'DaemonSet', target: PATCH_TARGET }) as KubeObject,
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: AT },
+    /** ClusterRoleBinding, Role and RoleBinding. */
     rbac: [
       clusterBinding('kubeadm:node-proxier', 'system:node-proxier', serviceAccountSubject(AT)),
       readConfigMapRole(AT, AT.name),

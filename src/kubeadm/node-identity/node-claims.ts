@@ -1,13 +1,10 @@
 import type { NodeClaim, NodeClaimRegistration } from '../../host/node-claim.ts';
 import { nodeClaimConflict } from './node-identity.ts';
 
-/** The Nodes claimed by the members of a run. */
-export interface NodeClaims {
-  /** @param name of the member, unique in the run */
-  of(name: string): NodeClaimRegistration;
-}
+export type NodeClaims = ReturnType<typeof nodeClaims>;
 
-export function nodeClaims(): NodeClaims {
+/** The Nodes claimed by the members of a run. */
+export function nodeClaims() {
   const claims = new Map<string, { readonly host: string; readonly claim: NodeClaim }>();
   /**
    * Members by claimed key (Node name or machine-id): a lookup instead of a comparison of all pairs, since a
@@ -20,7 +17,8 @@ export function nodeClaims(): NodeClaims {
     return found;
   };
   return {
-    of: (name) => ({
+    /** @param name of the member, unique in the run */
+    of: (name: string): NodeClaimRegistration => ({
       set: (host, claim) => {
         for (const key of keysOf(claims.get(name)?.claim)) holdersOf(key).delete(name);
         for (const key of keysOf(claim)) holdersOf(key).add(name);

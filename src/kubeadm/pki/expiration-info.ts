@@ -5,27 +5,12 @@ import { renderTabTable } from '../../base/text/table.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 
-export interface Expiration {
-  readonly name: string;
-  /** Null: the file does not exist. */
-  readonly expires: Date | null;
-  readonly residualSeconds: number;
-  readonly isExternal: boolean;
-  /** Absent for CAs. */
-  readonly caName?: string;
-}
-
-export interface ExpirationInfo {
-  readonly certificates: readonly Expiration[];
-  readonly cas: readonly Expiration[];
-}
+export type ExpirationInfo = ReturnType<typeof expirationInfo>;
+type Expiration = ExpirationInfo['cas'][number] & { readonly caName?: string };
 
 /** Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before. */
-export function expirationInfo(
-  found: { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] },
-  now: Date,
-): ExpirationInfo {
-  const of = (name: string, certificate: CertificateContent | 'unreadable' | null, isExternal: boolean): Expiration => {
+export function expirationInfo(found: { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] }, now: Date) {
+  const of = (name: string, certificate: CertificateContent | 'unreadable' | null, isExternal: boolean) => {
     const expires = certificate === null || certificate === 'unreadable' ? null : certificate.notAfter;
     const residualSeconds = expires === null ? 0 : Math.trunc((expires.getTime() - now.getTime()) / 1000);
     return { name, expires, residualSeconds, isExternal: expires !== null && isExternal };

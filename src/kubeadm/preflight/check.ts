@@ -17,19 +17,16 @@ export function warning(id: CheckName, message: string): Finding {
   return { id, severity: 'warning', message };
 }
 
-export interface PreflightVerdict {
-  /** Not empty: the host must not be changed. */
-  readonly errors: readonly Problem[];
-  readonly warnings: readonly Finding[];
-}
+export type PreflightVerdict = ReturnType<typeof validateFindings>;
 
 /**
  * Sorts findings into errors and warnings; an ignored error becomes a warning. Ids are case-insensitive;
  * `all` ignores all errors.
  * @param host the prefix of each message
+ * @returns `errors`: not empty, the host must not be changed
  * @see kubeadm 1.36 preflight.RunChecks
  */
-export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
+export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string) {
   const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
   const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
     const route = `${hint === undefined ? '' : `${hint}. `}To continue anyway, use --ignore-preflight-errors=${id}`;

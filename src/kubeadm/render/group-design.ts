@@ -2,13 +2,12 @@ import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
-import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
 import { FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import { readKubeletConfiguration } from '../../kubelet/documents/decode.ts';
 import { readFlagsEnv } from '../../kubelet/flags/flags-env.ts';
-import { type LayeredConfig, originTexts } from '../../kubelet/layers/layers.ts';
+import { originTexts } from '../../kubelet/layers/layers.ts';
 import { parseSetting } from '../../kubelet/layers/setting.ts';
 import { checkNodeFields } from '../../kubelet/validate/check-node-fields.ts';
 import { designConfigDropIns, type NodeOverlay } from './config-drop-ins.ts';
@@ -37,31 +36,14 @@ export interface GroupInput extends Omit<NodeConfigInput, 'overlays' | 'settings
 }
 
 /** The files and results that the hosts of a group share. */
-export interface GroupDesign {
-  /** The configuration of all layers. */
-  readonly layered: LayeredConfig;
-  /** All layers in one document. */
-  readonly mergedYaml: string;
-  readonly configYaml: DesiredFile;
-  /** Null: all layers are in config.yaml. */
-  readonly configDropIns: readonly DesiredFile[] | null;
-  /** Null if the socket is set by a flag. */
-  readonly instanceConfig: DesiredFile | null;
-  readonly unit: UnitFilesDesign;
-  /** Source of each value, by path on the host and field. */
-  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Warnings of layering. */
-  readonly layerWarnings: readonly Warning[];
-  /** Warnings of the validation. */
-  readonly fieldWarnings: readonly Warning[];
-}
+export type GroupDesign = ReturnType<typeof designGroup>;
 
 /**
  * Layers, validates and renders the files of a group of hosts.
  * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; layers that are no drop-in files;
  * RENDER_CHECK_FAILED
  */
-export function designGroup(input: GroupInput): GroupDesign {
+export function designGroup(input: GroupInput) {
   const { templates, catalogue, minor, criSocket, criSocketSource } = input;
   const overlays = input.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
   const layers = { ...input, overlays, settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)) };
@@ -74,16 +56,21 @@ export function designGroup(input: GroupInput): GroupDesign {
     : null;
   return {
     layered,
+    /** All layers in one document. */
     mergedYaml: yamlOf(layered.config),
     configYaml: configFile((configDropIns?.base ?? layered).config),
+    /** Null: all layers are in config.yaml. */
     configDropIns: configDropIns?.files ?? null,
+    /** Null if the socket is set by a flag. */
     instanceConfig,
     unit: designUnits(input),
+    /** Source of each value, by path on the host and field. */
     origins: {
       [KUBELET_CONFIG_FILE]: originTexts(configDropIns?.base ?? layered),
       ...configDropIns?.origins,
       ...(instanceConfig === null ? {} : { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: criSocketSource } }),
-    },
+    } as Readonly<Record<string, Readonly<Record<string, string>>>>,
+    /** Warnings of layering, and of the validation. */
     layerWarnings: warnings,
     fieldWarnings: checkNodeFields(layered, input),
   };

@@ -43,11 +43,6 @@ export interface NodeConfigInput {
   readonly settings: readonly FieldSetting[];
 }
 
-export interface NodeConfig {
-  readonly layered: LayeredConfig;
-  readonly warnings: readonly Warning[];
-}
-
 /**
  * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches <
  * instance-config < `--set`. Fields that the kubelet version does not know are dropped.
@@ -55,7 +50,7 @@ export interface NodeConfig {
  * @see kubeadm 1.36 phases/kubelet/config.go: patches apply to the written form, and the instance
  *   configuration is applied after them
  */
-export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
+export function layerNodeConfig(input: NodeConfigInput): { readonly layered: LayeredConfig; readonly warnings: readonly Warning[] } {
   const { catalogue, minor } = input;
   const detected = detectFields(input);
   const withHost = detected.settings.reduce(setField('host'), input.cluster);

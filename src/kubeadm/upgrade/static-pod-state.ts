@@ -28,18 +28,10 @@ export function mirrorPodRef(component: StaticPodName, nodeName: string) {
 }
 
 /** The parts of a mirror Pod that show which manifest it runs, and whether it works. */
-export interface MirrorPod {
-  /** Changes with every change of the manifest. */
-  readonly hash: string | null;
-  /** Image of the component's container in the specification. */
-  readonly image: string | null;
-  readonly isReady: boolean;
-  /** State of the container for messages: `running`, `CrashLoopBackOff, 4 restarts`. */
-  readonly state: string;
-}
+export type MirrorPod = NonNullable<ReturnType<typeof readMirrorPod>>;
 
 /** @param pod null: the Pod does not exist */
-export function readMirrorPod(pod: KubeObject | null, component: StaticPodName): MirrorPod | null {
+export function readMirrorPod(pod: KubeObject | null, component: StaticPodName) {
   if (pod === null) return null;
   const status = objectOf(pod.status);
   const container = named(status.containerStatuses, component);
@@ -47,9 +39,11 @@ export function readMirrorPod(pod: KubeObject | null, component: StaticPodName):
   const isReady = conditions.some(({ type, status: value }) => type === 'Ready' && value === 'True');
   const isRunning = status.phase === 'Running' && container.ready === true && isJsonObject(objectOf(container.state).running);
   return {
+    /** Changes with every change of the manifest. */
     hash: pod.metadata.annotations?.[HASH_ANNOTATION] ?? null,
     image: imageOf(named(objectOf(pod.spec).containers, component)),
     isReady: isReady && isRunning,
+    /** Of the container, for messages: `running`, `CrashLoopBackOff, 4 restarts`. */
     state: stateOf(container, typeof status.phase === 'string' ? status.phase : 'Pending'),
   };
 }
@@ -62,14 +56,10 @@ function stateOf({ state, restartCount }: JsonObject, phase: string): string {
 }
 
 /** The parts of a static Pod manifest that a running Pod is compared with. */
-export interface ManifestFacts {
-  readonly image: string | null;
-  /** Health endpoint on the host: the readiness probe of the component, otherwise its liveness probe; null: none. */
-  readonly healthUrl: string | null;
-}
+export type ManifestFacts = ReturnType<typeof readManifest>;
 
 /** @param text the manifest; a text that is no Pod has neither an image nor a health endpoint */
-export function readManifest(text: string, component: StaticPodName): ManifestFacts {
+export function readManifest(text: string, component: StaticPodName) {
   const pod = readYaml(text);
   const container = named(objectOf(objectOf(pod).spec).containers, component);
   const probe = [container.readinessProbe, container.livenessProbe]

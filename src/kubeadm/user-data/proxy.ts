@@ -1,5 +1,5 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import { type HostFileEntry, rootFileEntry } from './model.ts';
+import { rootFileEntry } from './model.ts';
 
 /** The proxy of a host, as text of the command line; undefined: none. */
 export interface ProxyOptions {
@@ -13,20 +13,15 @@ const RUNTIMES = ['containerd.service', 'crio.service'] as const;
 const UNITS = [...RUNTIMES, 'kubelet.service'] as const;
 const NO_PROXY = /^[\w.:*/[\]-]+(?:,[\w.:*/[\]-]+)*$/;
 
-export interface HostProxy {
-  /** Lines of a `[Service]` section. */
-  readonly environment: readonly string[];
-  readonly dropIns: readonly HostFileEntry[];
-  /** Units that may run before their drop-ins are written. */
-  readonly restart: readonly string[];
-}
+export type HostProxy = ReturnType<typeof hostProxy>;
 
 /**
  * Drop-ins that give the container runtime and the kubelet a proxy.
+ * @returns `environment`: lines of a `[Service]` section; `restart`: units that may run before their drop-ins are written
  * @throws AppError USAGE or USER_DATA_SECRET (exit code 2)
  * @see golang.org/x/net/http/httpproxy for the variables; curl reads the same
  */
-export function hostProxy({ httpProxy, httpsProxy, noProxy }: ProxyOptions): HostProxy {
+export function hostProxy({ httpProxy, httpsProxy, noProxy }: ProxyOptions) {
   const proxies = [...variable('HTTP_PROXY', '--http-proxy', httpProxy), ...variable('HTTPS_PROXY', '--https-proxy', httpsProxy)];
   if (proxies.length === 0) {
     if (noProxy !== undefined) throw usageError('--no-proxy requires a proxy', 'Add --https-proxy or --http-proxy');
