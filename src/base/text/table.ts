@@ -97,6 +97,8 @@ export function wrapText(text: string, width: number): readonly string[] {
  * padding at the end.
  */
 export function renderTabTable(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(10, ...rows.map((row) => (row[i] ?? '').length + 3)));
-  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join(''));
+  const lengthOf = (text = ''): number => [...text].length;
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(10, ...rows.map((row) => lengthOf(row[i]) + 3)));
+  const padded = (cell: string, i: number): string => cell + ' '.repeat(Math.max(0, (widths[i] ?? 0) - lengthOf(cell)));
+  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : padded(cell, i))).join(''));
 }

@@ -1,10 +1,11 @@
-import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { isLoopback, parseIp } from '../../base/text/ip.ts';
 import type { ClusterChange, Warning } from '../../host/plan/change.ts';
 import { clusterInfoKubeconfig } from '../../kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml, sameYaml } from '../../kube/same-yaml.ts';
 import { CLUSTER_INFO_NAME, KUBE_PUBLIC } from '../../kube/well-known.ts';
+import { objectAt, objectOf, objectsAt } from '../../kubelet/documents/values.ts';
 import { ANONYMOUS, namespacedBinding, readConfigMapRole } from './bootstrap-rbac.ts';
 
 /** Public ConfigMap with the address and the CA of the cluster. */
@@ -80,7 +81,6 @@ function kubeconfigOf(clusterInfo: KubeObject): string {
 
 /** The first cluster of a kubeconfig; empty when the text contains none. */
 function clusterOf(kubeconfig: string): JsonObject {
-  const root = readYaml(kubeconfig);
-  const first = isJsonObject(root) && Array.isArray(root.clusters) ? (root.clusters[0] as Json) : null;
-  return isJsonObject(first) && isJsonObject(first.cluster) ? first.cluster : {};
+  const [first = {}] = objectsAt(objectOf(readYaml(kubeconfig)), 'clusters');
+  return objectAt(first, 'cluster');
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { KUBE_SYSTEM, KUBELET_CONFIG_NAME, NODES_GROUP_NAME } from '../../kube/well-known.ts';
+import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../kube/well-known.ts';
+import { BOOTSTRAP_GROUP, NODES_GROUP, namespacedBinding, readConfigMapRole } from './bootstrap-rbac.ts';
 
 const HASH_ANNOTATION = 'kubeadm.kubernetes.io/component-config.hash';
 
@@ -59,17 +59,6 @@ export function isGenerated(configMap: KubeObject): boolean {
 
 /** Role and RoleBinding that grant nodes and joining nodes read access to the ConfigMap. */
 export function kubeletConfigRbac(configMapName: string): readonly [role: KubeObject, binding: KubeObject] {
-  const metadata = { name: `kubeadm:${configMapName}`, namespace: KUBE_SYSTEM };
-  const rule = { apiGroups: [''], resources: ['configmaps'], resourceNames: [configMapName], verbs: ['get'] } satisfies JsonObject;
-  const group = (name: string): JsonObject => ({ kind: 'Group', name });
-  return [
-    { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules: [rule] },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
-      subjects: [group(NODES_GROUP_NAME), group('system:bootstrappers:kubeadm:default-node-token')],
-    },
-  ];
+  const at = { name: `kubeadm:${configMapName}`, namespace: KUBE_SYSTEM };
+  return [readConfigMapRole(at, configMapName), namespacedBinding(at, [NODES_GROUP, BOOTSTRAP_GROUP])];
 }

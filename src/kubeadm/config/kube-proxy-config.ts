@@ -1,11 +1,11 @@
-import type { Json, JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { type DecodedDocument, decodeTyped } from '../../codec/decode-typed.ts';
 import { encodeTyped, renderTyped } from '../../codec/encode-typed.ts';
 import type { SourceDocument } from '../../codec/source.ts';
-import type { ObjectNode } from '../../codec/type-node.ts';
 import { readTypeTable } from '../../codec/type-table.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { unknownFieldOf } from '../../kubelet/documents/unknown-fields.ts';
+import { valueAt } from '../../kubelet/documents/values.ts';
 import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 
 const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration' } as const;
@@ -24,7 +24,7 @@ interface KubeProxyDefaultsInput {
  * Reads a KubeProxyConfiguration with the types of kube-proxy 1.36; returns all problems at once (see `decodeTyped`).
  */
 export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedDocument {
-  const type = kubeProxyType();
+  const type = typeNamed(HEADER.kind);
   return decodeTyped(document, { type, header: HEADER, unknown: unknownFieldOf(HEADER.kind) });
 }
 
@@ -34,11 +34,11 @@ export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedD
  * @see kubeadm 1.36 componentconfigs/kubeproxy.go; 1.37 sets the mode (release notes, #139777)
  */
 export function kubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
-  return encodeTyped(kubeProxyType(), withDefaults(written, input));
+  return encodeTyped(typeNamed(HEADER.kind), withDefaults(written, input));
 }
 
 export function renderKubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): string {
-  return renderTyped(kubeProxyType(), withDefaults(written, input));
+  return renderTyped(typeNamed(HEADER.kind), withDefaults(written, input));
 }
 
 /** Warnings for values that differ from kubeadm's recommendation, and for a deprecated mode. The values are kept. */
@@ -56,9 +56,9 @@ function adviseMode({ mode }: JsonObject, { warnsOfIpvs = false }: KubeProxyDefa
 
 function adviseValues(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
   return kubeadmValues(input).flatMap(({ path, value }) => {
-    const given = valueAt(written, path);
-    if (isUnset(given) || given === value) return [];
     const field = path.join('.');
+    const given = valueAt(written, field) ?? '';
+    if (given === '' || given === value) return [];
     const message = `The recommended value for "${field}" in "KubeProxyConfiguration" is: ${value}; the provided value is: ${String(given)}`;
     return [{ code: 'KUBE_PROXY_RECOMMENDED_VALUE', field, message }];
   });
@@ -66,7 +66,7 @@ function adviseValues(written: JsonObject, input: KubeProxyDefaultsInput): reado
 
 function withDefaults(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
   const values = [...kubeadmValues(input), ...(input.mode === undefined ? [] : [{ path: ['mode'], value: input.mode }])];
-  const missing = values.filter(({ path }) => isUnset(valueAt(written ?? {}, path)));
+  const missing = values.filter(({ path }) => (valueAt(written ?? {}, path.join('.')) ?? '') === '');
   const filled = missing.reduce<JsonObject>((config, { path, value }) => setAt(config, path, value), written ?? {});
   return { ...filled, ...HEADER };
 }
@@ -77,18 +77,6 @@ function kubeadmValues({ advertiseAddress, podSubnet }: KubeProxyDefaultsInput):
     ...(podSubnet ? [{ path: ['clusterCIDR'], value: podSubnet }] : []),
     { path: ['clientConnection', 'kubeconfig'], value: '/var/lib/kube-proxy/kubeconfig.conf' },
   ];
-}
-
-function valueAt(config: JsonObject, path: readonly string[]): Json | undefined {
-  return path.reduce<Json | undefined>((value, key) => (value as JsonObject | undefined)?.[key], config);
-}
-
-function isUnset(value: Json | undefined): boolean {
-  return value === undefined || value === null || value === '';
-}
-
-function kubeProxyType(): ObjectNode {
-  return typeNamed('KubeProxyConfiguration');
 }
 
 /** @see k8s.io/kube-proxy/config/v1alpha1 (1.36) */

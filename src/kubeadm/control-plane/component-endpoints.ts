@@ -1,5 +1,6 @@
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
+import { listAt, objectsAt } from '../../kubelet/documents/values.ts';
 
 export interface ComponentEndpoint {
   readonly name: 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
@@ -30,10 +31,9 @@ export function componentEndpoints(
 }
 
 /** The command line of the container that runs a program. */
-export function commandOf({ spec }: JsonObject, name: string): readonly string[] {
-  const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
-  const commands = containers.map(({ command, args }) =>
-    [command, args].flatMap((words) => (Array.isArray(words) ? words.filter((word) => typeof word === 'string') : [])),
+export function commandOf(pod: JsonObject, name: string): readonly string[] {
+  const commands = objectsAt(pod, 'spec.containers').map((container) =>
+    [...listAt(container, 'command'), ...listAt(container, 'args')].filter((word) => typeof word === 'string'),
   );
   return commands.find(([program]) => program === name) ?? [];
 }

@@ -1,6 +1,7 @@
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
+import { objectOf, objectsAt, textAt } from '../../kubelet/documents/values.ts';
 import { commandOf, flagValue } from './component-endpoints.ts';
 
 /** An etcd member according to its manifest on the host. */
@@ -8,8 +9,7 @@ export type EtcdOnHost = ReturnType<typeof readEtcdManifest>;
 
 /** Reads an etcd manifest; unreadable parts get kubeadm's defaults. */
 export function readEtcdManifest(text: string) {
-  const pod = readYaml(text);
-  const object: JsonObject = isJsonObject(pod) ? pod : {};
+  const object = objectOf(readYaml(text));
   const words = commandOf(object, 'etcd');
   const first = (flag: string): string | null => flagValue(words, flag)?.split(',')[0] ?? null;
   return {
@@ -29,8 +29,7 @@ export function readEtcdManifest(text: string) {
  * @returns without a slash at its end; null: the manifest has no such flag, or the directory is not on the host
  */
 export function etcdDataDirOf(text: string): string | null {
-  const pod = readYaml(text);
-  const object: JsonObject = isJsonObject(pod) ? pod : {};
+  const object = objectOf(readYaml(text));
   const inside = flagValue(commandOf(object, 'etcd'), 'data-dir')?.replace(/\/$/, '');
   if (inside === undefined) return null;
   const mounts = mountsOf(object).filter(({ mountPath }) => inside === mountPath || inside.startsWith(`${mountPath}/`));
@@ -39,16 +38,13 @@ export function etcdDataDirOf(text: string): string | null {
   return mount === undefined || path === null ? null : `${path.replace(/\/$/, '')}${inside.slice(mount.mountPath.length)}`;
 }
 
-function mountsOf({ spec }: JsonObject): { readonly name: string; readonly mountPath: string }[] {
-  const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
-  const mounts = containers.find(({ name }) => name === 'etcd')?.volumeMounts;
-  return (Array.isArray(mounts) ? mounts.filter(isJsonObject) : []).flatMap(({ name, mountPath }) =>
+function mountsOf(pod: JsonObject): { readonly name: string; readonly mountPath: string }[] {
+  const container = objectsAt(pod, 'spec.containers').find(({ name }) => name === 'etcd') ?? {};
+  return objectsAt(container, 'volumeMounts').flatMap(({ name, mountPath }) =>
     typeof name === 'string' && typeof mountPath === 'string' ? [{ name, mountPath: mountPath.replace(/\/$/, '') }] : [],
   );
 }
 
-function hostPathOf({ spec }: JsonObject, volume: string): string | null {
-  const volumes = isJsonObject(spec) && Array.isArray(spec.volumes) ? spec.volumes.filter(isJsonObject) : [];
-  const found = volumes.find(({ name }) => name === volume)?.hostPath;
-  return isJsonObject(found) && typeof found.path === 'string' ? found.path : null;
+function hostPathOf(pod: JsonObject, volume: string): string | null {
+  return textAt(objectsAt(pod, 'spec.volumes').find(({ name }) => name === volume) ?? {}, 'hostPath.path') || null;
 }

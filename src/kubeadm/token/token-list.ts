@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
+import { renderTabTable } from '../../base/text/table.ts';
 import { encodeGoJson } from '../../codec/json-text.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { remainingMs, type StoredToken } from './token-secret.ts';
@@ -10,7 +11,9 @@ import { remainingMs, type StoredToken } from './token-secret.ts';
  * @see kubeadm 1.36 app/cmd/token.go: each row is aligned separately, the first one together with the header
  */
 export function renderTokenTable(tokens: readonly StoredToken[], now: Date, { headers }: { readonly headers: boolean }): string {
-  return tokens.map((token, i) => renderRows(headers && i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
+  return tokens
+    .map((token, i) => [...renderTabTable(headers && i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)]), ''].join('\n'))
+    .join('');
 }
 
 /**
@@ -35,15 +38,6 @@ function rowOf(token: StoredToken, now: Date): readonly string[] {
     padEnd(oneLine(token.description) || '<none>', 56),
     token.groups.join(',') || '<none>',
   ];
-}
-
-/**
- * Like Go's tabwriter: a column is three spaces wider than its widest cell and at least ten wide; the last
- * one is not padded.
- */
-function renderRows(rows: readonly (readonly string[])[]): string {
-  const widths = HEADER.map((_, i) => Math.max(10, ...rows.map((row) => [...(row[i] ?? '')].length + 3)));
-  return rows.map((row) => `${row.map((cell, i) => (i === row.length - 1 ? cell : padEnd(cell, widths[i] ?? 0))).join('')}\n`).join('');
 }
 
 /** Counts characters, as Go does. */

@@ -1,8 +1,9 @@
-import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { objectAt, objectOf, objectsAt, valueAt } from '../../kubelet/documents/values.ts';
 import type { EnvVar } from '../config/model.ts';
 import { splitHostPort } from '../config/rules.ts';
 import { commandOf, flagValue } from '../control-plane/component-endpoints.ts';
@@ -34,14 +35,14 @@ export type MirrorPod = NonNullable<ReturnType<typeof readMirrorPod>>;
 export function readMirrorPod(pod: KubeObject | null, component: StaticPodName) {
   if (pod === null) return null;
   const status = objectOf(pod.status);
-  const container = named(status.containerStatuses, component);
-  const conditions = listOf(status.conditions);
+  const container = named(status, 'containerStatuses', component);
+  const conditions = objectsAt(status, 'conditions');
   const isReady = conditions.some(({ type, status: value }) => type === 'Ready' && value === 'True');
-  const isRunning = status.phase === 'Running' && container.ready === true && isJsonObject(objectOf(container.state).running);
+  const isRunning = status.phase === 'Running' && container.ready === true && isJsonObject(valueAt(container, 'state.running'));
   return {
     /** Changes with every change of the manifest. */
     hash: pod.metadata.annotations?.[HASH_ANNOTATION] ?? null,
-    image: imageOf(named(objectOf(pod.spec).containers, component)),
+    image: imageOf(named(pod as JsonObject, 'spec.containers', component)),
     isReady: isReady && isRunning,
     /** Of the container, for messages: `running`, `CrashLoopBackOff, 4 restarts`. */
     state: stateOf(container, typeof status.phase === 'string' ? status.phase : 'Pending'),
@@ -61,9 +62,9 @@ export type ManifestFacts = ReturnType<typeof readManifest>;
 /** @param text the manifest; a text that is no Pod has neither an image nor a health endpoint */
 export function readManifest(text: string, component: StaticPodName) {
   const pod = readYaml(text);
-  const container = named(objectOf(objectOf(pod).spec).containers, component);
+  const container = named(objectOf(pod), 'spec.containers', component);
   const probe = [container.readinessProbe, container.livenessProbe]
-    .map((each) => objectOf(objectOf(each).httpGet))
+    .map((each) => objectAt(objectOf(each), 'httpGet'))
     .find(({ port }) => port);
   return { image: imageOf(container), healthUrl: probe === undefined ? null : urlOf(probe, container) };
 }
@@ -77,7 +78,7 @@ const ENDPOINT_ANNOTATION = 'kubeadm.kubernetes.io/kube-apiserver.advertise-addr
  */
 export function apiEndpointOf(text: string): { readonly advertiseAddress: string; readonly bindPort: number } | null {
   const pod = objectOf(readYaml(text));
-  const annotation = objectOf(objectOf(pod.metadata).annotations)[ENDPOINT_ANNOTATION];
+  const annotation = objectAt(pod, 'metadata.annotations')[ENDPOINT_ANNOTATION];
   const known = typeof annotation === 'string' ? splitHostPort(annotation) : null;
   if (known !== null) return { advertiseAddress: known.host, bindPort: Number(known.port) };
   const words = commandOf(pod, 'kube-apiserver');
@@ -93,9 +94,9 @@ export function versionUrl(text: string): string | null {
 
 /** The variables of a component whose names end in `_proxy`, sorted by name. */
 export function proxyVariablesOf(text: string): readonly EnvVar[] {
-  const containers = listOf(objectOf(objectOf(readYaml(text)).spec).containers);
+  const containers = objectsAt(objectOf(readYaml(text)), 'spec.containers');
   return containers
-    .flatMap(({ env }) => listOf(env))
+    .flatMap((container) => objectsAt(container, 'env'))
     .flatMap(({ name, value }) =>
       typeof name === 'string' && /_proxy$/i.test(name) && typeof value === 'string' ? [{ name, value }] : [],
     );
@@ -120,7 +121,7 @@ export function isOlderTag(tag: string, other: string): boolean {
 }
 
 function urlOf({ host, path, port, scheme }: JsonObject, container: JsonObject): string | null {
-  const number = typeof port === 'string' ? named(container.ports, port).containerPort : port;
+  const number = typeof port === 'string' ? named(container, 'ports', port).containerPort : port;
   if (typeof number !== 'number') return null;
   const address = typeof host === 'string' && host !== '' ? host : '127.0.0.1';
   const name = address.includes(':') ? `[${address}]` : address;
@@ -131,14 +132,6 @@ function imageOf({ image }: JsonObject): string | null {
   return typeof image === 'string' ? image : null;
 }
 
-function named(list: Json | undefined, name: string): JsonObject {
-  return listOf(list).find((each) => each.name === name) ?? {};
-}
-
-function listOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
+function named(object: JsonObject, path: string, name: string): JsonObject {
+  return objectsAt(object, path).find((each) => each.name === name) ?? {};
 }
