@@ -9,7 +9,7 @@ import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
 import { type ManifestFacts, readManifest } from '../../src/kubeadm/upgrade/static-pod-state.ts';
 import type { ApiAccess } from '../../src/kubeadm/workflows/control-plane/api-access.ts';
-import { initControlPlaneWorkflow } from '../../src/kubeadm/workflows/init-control-plane.ts';
+import { initWorkflow } from '../../src/kubeadm/workflows/init.ts';
 import type { ControlPlaneUpgradeOptions } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { planRecovery } from '../../src/kubeadm/workflows/upgrade/plan-recovery.ts';
@@ -260,7 +260,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
       runWorkflow(upgradeControlPlaneNodeWorkflow, context, { ...node, ...options }, { dryRun: false, skipPhases: [] }),
   };
   await runWorkflow(
-    initControlPlaneWorkflow,
+    initWorkflow,
     context,
     {
       ...node,

@@ -7,7 +7,7 @@ import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { controlPlaneConnector, etcdConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
-import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { InitOptions } from '../../kubeadm/workflows/init.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -21,14 +21,14 @@ import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
  */
 export async function fleetInitOptions(
   services: FleetRunPorts,
-  input: Pick<InitControlPlaneOptions, 'run' | 'given' | 'opened'> &
-    Partial<Pick<InitControlPlaneOptions, 'showCertificateKey'>> & {
+  input: Pick<InitOptions, 'run' | 'given' | 'opened'> &
+    Partial<Pick<InitOptions, 'showCertificateKey'>> & {
       readonly first: PlannedHost;
       readonly file: string;
       readonly reporter: Reporter;
       readonly config: LoadedConfig;
     },
-): Promise<InitControlPlaneOptions> {
+): Promise<InitOptions> {
   const { first, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });

@@ -9,7 +9,7 @@ import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/co
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
-import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
 import type { PlannedHost } from '../file/model.ts';
@@ -110,7 +110,7 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
   const host = await input.connectTo(controlPlane);
   try {
     const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
-    const planned = await planWorkflow(initControlPlaneWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
+    const planned = await planWorkflow(initWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
     await planned.apply(context);
     if (key === null) throw new Error('upload-certs shows its key');
     return key;

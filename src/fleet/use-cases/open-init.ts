@@ -16,7 +16,7 @@ import { checksOf, freshTokens, phaseSkipTest, placeholderTokens } from '../../k
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
 import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
@@ -80,9 +80,9 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   let certificateKey: Secret | null = null;
   const init = config.init ?? {};
   const count = countMissingTokens(init);
-  const options: InitControlPlaneOptions = {
+  const options: InitOptions = {
     ...node,
-    ...checksOf(initControlPlaneWorkflow, run),
+    ...checksOf(initWorkflow, run),
     cluster: config.cluster ?? {},
     kubelet,
     kubeProxy: config.kubeProxy ?? null,
@@ -119,9 +119,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   };
   return {
     planHost: (context, own) =>
-      onlyWaits(onlyPhase)
-        ? planWorkflow(initWaitWorkflow, context, options, own)
-        : planWorkflow(initControlPlaneWorkflow, context, options, own),
+      onlyWaits(onlyPhase) ? planWorkflow(initWaitWorkflow, context, options, own) : planWorkflow(initWorkflow, context, options, own),
     targets,
     cluster: given,
     run,

@@ -14,7 +14,7 @@ import { proxyExceptions } from '../../kubeadm/config/proxy-exceptions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
-import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -130,7 +130,7 @@ async function bootstrapMember(
   const sources = await installSources(services, { file, clusterExceptions, joinServer: null, bundle: request.bundle });
   return workflowMember({
     name: first.name,
-    planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),
+    planHost: planAfterPreparation(first, sources, run)(initWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,

@@ -1,5 +1,5 @@
 import { PREFLIGHT_PHASE, type Workflow } from '../../host/run-workflow.ts';
-import { initControlPlaneWorkflow } from './init-control-plane.ts';
+import { initWorkflow } from './init.ts';
 import { joinWorkflow } from './join.ts';
 import { joinControlPlaneWorkflow } from './join-control-plane.ts';
 import { resetWorkflow } from './reset.ts';
@@ -23,7 +23,7 @@ type Phases = Pick<Workflow<never, never>, 'phases'>;
 
 /** The phases of each command, from its workflows. */
 export const PHASE_LISTS: PhaseLists = {
-  init: phasesOf(initControlPlaneWorkflow),
+  init: phasesOf(initWorkflow),
   join: phasesOf(joinControlPlaneWorkflow, joinWorkflow, 'with --control-plane'),
   reset: phasesOf(resetWorkflow),
   'upgrade apply': phasesOf(upgradeApplyWorkflow),

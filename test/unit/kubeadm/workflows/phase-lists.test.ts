@@ -3,7 +3,7 @@ import { definePhase } from '../../../../src/host/phase.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { checksOf } from '../../../../src/kubeadm/use-cases/init-phases.ts';
-import { initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
+import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { joinControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/join-control-plane.ts';
 import type { PhasedCommand } from '../../../../src/kubeadm/workflows/phase-lists.ts';
@@ -32,7 +32,7 @@ async function planned(phases: Phases, run: { readonly skipPhases?: readonly str
 const namesOf = (phases: Phases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each<[PhasedCommand, readonly Phases[]]>([
-  ['init', [initControlPlaneWorkflow.phases]],
+  ['init', [initWorkflow.phases]],
   ['join', [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
   ['upgrade apply', [upgradeApplyWorkflow.phases]],
   ['upgrade node', [upgradeControlPlaneNodeWorkflow.phases, upgradeNodeWorkflow.phases]],
@@ -72,7 +72,7 @@ it('names the condition under which a phase of one workflow runs', () => {
 
 describe('the checks of a single phase', () => {
   it.each([
-    ['init', initControlPlaneWorkflow],
+    ['init', initWorkflow],
     ['join', joinWorkflow],
     ['join --control-plane', joinControlPlaneWorkflow],
   ])('of %s are those of a changed kubelet, or none', (_, workflow) => {
@@ -87,7 +87,7 @@ describe('the checks of a single phase', () => {
 
 describe('the phases of a control plane that need no address of its API server', () => {
   it.each([
-    ['init', initControlPlaneWorkflow.phases],
+    ['init', initWorkflow.phases],
     ['join', joinControlPlaneWorkflow.phases],
   ])('are the phases of preflight and of the kubelet files in %s', (_, phases) => {
     const without = phases.filter(({ needsNoAddress }) => needsNoAddress);

@@ -73,7 +73,7 @@ import { toWarning } from './node/design-observed-node.ts';
 import { identifyNode, type NodeTrust } from './node/identify-node.ts';
 import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 
-export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
+export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
@@ -102,7 +102,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerR
   readonly withholdCertificateKey: boolean;
 }
 
-interface InitControlPlaneInput extends ApiServerBootstrapInput {
+interface InitInput extends ApiServerBootstrapInput {
   readonly superApi: ApiAccess;
   readonly admins: ClusterAdminsInput;
   readonly pull: PullImagesInput;
@@ -123,10 +123,10 @@ interface InitControlPlaneInput extends ApiServerBootstrapInput {
   readonly show: ShowJoinCommandInput;
 }
 
-type InitPhase = Phase<InitControlPlaneInput>;
+type InitPhase = Phase<InitInput>;
 
 /** Bootstraps a control plane and the first objects of a cluster. Phases in the order of kubeadm 1.36 init. */
-export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitControlPlaneInput> = {
+export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   phases: [
     pullImages.select((input) => input.pull),
@@ -159,10 +159,10 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     const { kubeconfigDir: kubernetesDir = KUBERNETES_DIR } = options;
     return { ...node.queries, ...controlPlaneQueries(applyClusterDefaults(options.cluster), { kubernetesDir, kubeconfigs: KUBECONFIGS }) };
   },
-  prepare: prepareInitControlPlane,
+  prepare: prepareInit,
 };
 
-async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
+async function prepareInit(context: PhaseContext, options: InitOptions): Promise<Prepared<InitInput>> {
   const host = await observeInitHost(context, options);
   const resolved = await resolveInitCluster(host, options);
   // The keys are generated while the kubelet checks its configuration.
@@ -210,10 +210,10 @@ interface InitHost {
   readonly found: FoundClusterConfiguration;
 }
 
-async function observeInitHost(context: PhaseContext, options: InitControlPlaneOptions): Promise<InitHost> {
+async function observeInitHost(context: PhaseContext, options: InitOptions): Promise<InitHost> {
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
-  const { phases } = initControlPlaneWorkflow;
+  const { phases } = initWorkflow;
   const observed = await observeControlPlane(context, withAdvertiseAddress(options, node), { etcd, phases });
   const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
   const { running, lockedOut } = await findRunning(context, options.given, routes);
@@ -221,7 +221,7 @@ async function observeInitHost(context: PhaseContext, options: InitControlPlaneO
   return { node, observed, routes, running, lockedOut, found };
 }
 
-async function resolveInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<ResolvedCluster> {
+async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions): Promise<ResolvedCluster> {
   const { given } = options;
   return resolveClusterConfiguration({
     found: found.model ?? (given === null ? {} : { kubernetesVersion: await given.version() }),
@@ -239,7 +239,7 @@ async function resolveInitCluster({ node, observed, found }: InitHost, options: 
  */
 async function designControlPlane(
   context: PhaseContext,
-  options: InitControlPlaneOptions,
+  options: InitOptions,
   { node, observed, routes, lockedOut }: InitHost,
   cluster: DefaultedCluster,
 ): Promise<PreparedControlPlane> {
@@ -273,7 +273,7 @@ interface Admission {
 
 async function prepareAdmission(
   context: PhaseContext,
-  options: InitControlPlaneOptions,
+  options: InitOptions,
   cluster: DefaultedCluster,
   { pki, node }: PreparedControlPlane,
 ): Promise<Admission> {
@@ -295,7 +295,7 @@ async function prepareAdmission(
 
 /** The given API server, or that of the host; at the control plane endpoint, if one is declared. */
 function serverToJoin(
-  { givenServer }: InitControlPlaneOptions,
+  { givenServer }: InitOptions,
   { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
   { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
 ): Admission['apiServer'] {
@@ -314,7 +314,7 @@ interface Designed {
 }
 
 /** The input of every phase. */
-function inputOf(options: InitControlPlaneOptions, designed: Designed): InitControlPlaneInput {
+function inputOf(options: InitOptions, designed: Designed): InitInput {
   const { host, cluster, controlPlane, firstNode, admission, now } = designed;
   const { node, routes, found } = host;
   const { start } = firstNode;
@@ -370,7 +370,7 @@ function finalizeInput({ registration }: ObservedNode, design: NodeDesign, { hea
 }
 
 function showInput(
-  options: InitControlPlaneOptions,
+  options: InitOptions,
   { controlPlaneEndpoint }: DefaultedCluster,
   { tokens, apiServer, shared }: Admission,
 ): ShowJoinCommandInput {
@@ -387,7 +387,7 @@ function showInput(
 /** Reasons against marking the Node with `given` credentials: the Node may belong to another host of the same name. */
 async function identifyToMark(
   context: PhaseContext,
-  { given, trust, selects, nodeRegistration }: InitControlPlaneOptions,
+  { given, trust, selects, nodeRegistration }: InitOptions,
   nodeName: string,
 ): Promise<readonly Problem[]> {
   if (given === null || trust === null || !selects(markControlPlane.name)) return [];

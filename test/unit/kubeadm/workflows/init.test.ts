@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
-import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
+import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import type { CertificateIssuer } from '../../../../src/x509/certificate-issuer.ts';
@@ -98,7 +98,7 @@ function world({
   const context: PhaseContext = { host, cluster: null, clock, reporter };
   const shown: string[] = [];
   let tokens = 0;
-  const optionsNow = (): InitControlPlaneOptions => {
+  const optionsNow = (): InitOptions => {
     return {
       templates,
       catalogue,
@@ -146,9 +146,9 @@ function world({
     };
   };
   const options = { dryRun: false, skipPhases: [] };
-  const run = () => runWorkflow(initControlPlaneWorkflow, context, optionsNow(), options);
+  const run = () => runWorkflow(initWorkflow, context, optionsNow(), options);
   const plan = async () => {
-    const planned = await planWorkflow(initControlPlaneWorkflow, context, optionsNow(), options);
+    const planned = await planWorkflow(initWorkflow, context, optionsNow(), options);
     return { apply: () => planned.apply(context) };
   };
   return { host, cluster, admin, shown, plan, programsBefore: () => programs, reporter, run };
