@@ -1,6 +1,6 @@
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Workflow } from '../../host/run-workflow.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
@@ -9,14 +9,9 @@ import { checkNodeFields } from '../../kubelet/validate/check-node-fields.ts';
 import { applyClusterDefaults } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
+import { bootstrapToken } from '../phases/bootstrap-token.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
-import {
-  type UploadKubeadmConfigInput,
-  type UploadKubeletConfigInput,
-  uploadConfigKubeadm,
-  uploadConfigKubelet,
-} from '../phases/upload-config.ts';
+import { uploadConfigKubeadm, uploadConfigKubelet } from '../phases/upload-config.ts';
 import { type InitTokenOptions, planInitTokens } from './bootstrap-tokens.ts';
 import { readClusterConfiguration } from './node/cluster-baseline.ts';
 import { controlPlaneVersion, designClusterKubelet, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
@@ -35,13 +30,6 @@ interface AdoptOptions extends InitTokenOptions {
   readonly dryRun: boolean;
 }
 
-interface AdoptInput {
-  readonly bootstrapToken: BootstrapTokenInput;
-  readonly uploadKubeadm: UploadKubeadmConfigInput;
-  readonly upload: UploadKubeletConfigInput;
-  readonly show: ShowJoinCommandInput | null;
-}
-
 /**
  * Creates the objects of a kubeadm cluster in a cluster that another program created, so that hosts can join it. Changes no
  * host, and no object that an administrator edited.
@@ -57,8 +45,10 @@ export const adoptWorkflow: Workflow<AdoptOptions, AdoptInput> = {
   prepare: prepareAdopt,
 };
 
+type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
+
 /** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
-async function prepareAdopt(context: PhaseContext, options: AdoptOptions): Promise<Prepared<AdoptInput>> {
+async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
   const { config, catalogue, forceUpload, showJoinCommand: show, dryRun: assumeEmptyCluster } = options;
   const running = context.cluster;
   const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);

@@ -3,7 +3,7 @@ import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
-import type { Phase, PhaseContext } from '../../host/phase.ts';
+import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
@@ -15,35 +15,26 @@ import { applyClusterDefaults, type DefaultedCluster, withScheme } from '../conf
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer } from '../control-plane/model.ts';
-import type { StaticPodName } from '../control-plane/paths.ts';
-import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
-import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
-import { bindClusterAdmins, type ClusterAdminsInput } from '../phases/cluster-admins.ts';
+import { addonCoredns, addonKubeProxy } from '../phases/addons.ts';
+import { bootstrapToken } from '../phases/bootstrap-token.ts';
+import { bindClusterAdmins } from '../phases/cluster-admins.ts';
 import { type KubeletFinalizeInput, kubeletFinalize } from '../phases/kubelet-finalize.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
-import { type MarkControlPlaneInput, markControlPlane } from '../phases/mark-control-plane.ts';
-import { certsPhases, kubeconfigPhases, type PkiInput } from '../phases/pki.ts';
-import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
-import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
+import { markControlPlane } from '../phases/mark-control-plane.ts';
+import { certsPhases, kubeconfigPhases } from '../phases/pki.ts';
+import { pullImages } from '../phases/pull-images.ts';
+import { saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { controlPlaneApiserver, controlPlaneControllerManager, controlPlaneScheduler, etcdLocal } from '../phases/static-pods.ts';
-import { type UploadCertsInput, uploadCerts } from '../phases/upload-certs.ts';
-import {
-  type UploadKubeadmConfigInput,
-  type UploadKubeletConfigInput,
-  uploadConfigKubeadm,
-  uploadConfigKubelet,
-} from '../phases/upload-config.ts';
-import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
-import type { WriteFilesInput } from '../phases/write-files.ts';
+import { uploadCerts } from '../phases/upload-certs.ts';
+import { uploadConfigKubeadm, uploadConfigKubelet } from '../phases/upload-config.ts';
+import { waitControlPlane } from '../phases/wait-control-plane.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
 import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
-import type { ApiAccess } from './control-plane/api-access.ts';
 import {
-  type ApiServerBootstrapInput,
   type ApiServerRouteOptions,
   type ApiServerRoutes,
   apiServerRoutes,
@@ -102,35 +93,12 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly withholdCertificateKey: boolean;
 }
 
-interface InitInput extends ApiServerBootstrapInput {
-  readonly superApi: ApiAccess;
-  readonly admins: ClusterAdminsInput;
-  readonly pull: PullImagesInput;
-  readonly pki: PkiInput;
-  readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
-  readonly kubeletStart: KubeletStartInput;
-  readonly save: SaveNodeSettingsInput;
-  readonly wait: WaitControlPlaneInput;
-  readonly uploadKubeadm: UploadKubeadmConfigInput;
-  readonly upload: UploadKubeletConfigInput;
-  /** Null: the upload was not requested. */
-  readonly uploadCerts: UploadCertsInput | null;
-  readonly mark: MarkControlPlaneInput;
-  readonly bootstrapToken: BootstrapTokenInput;
-  readonly finalize: KubeletFinalizeInput;
-  readonly coredns: AddonCorednsInput;
-  readonly kubeProxy: AddonKubeProxyInput;
-  readonly show: ShowJoinCommandInput;
-}
-
-type InitPhase = Phase<InitInput>;
-
 /** Bootstraps a control plane and the first objects of a cluster. Phases in the order of kubeadm 1.36 init. */
 export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   phases: [
     pullImages.select((input) => input.pull),
-    ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => phase.select((input) => input.pki)),
+    ...[...certsPhases, ...kubeconfigPhases].map((phase) => phase.select((input: InitInput) => input.pki)),
     etcdLocal.select((input) => input.manifests.etcd),
     controlPlaneApiserver.select((input) => input.manifests['kube-apiserver']),
     controlPlaneControllerManager.select((input) => input.manifests['kube-controller-manager']),
@@ -304,18 +272,27 @@ function serverToJoin(
   return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }
 
-interface Designed {
-  readonly host: InitHost;
-  readonly cluster: DefaultedCluster;
-  readonly controlPlane: PreparedControlPlane;
-  readonly firstNode: DesignedFirstNode;
-  readonly admission: Admission;
-  readonly now: Date;
-}
+type InitInput = ReturnType<typeof inputOf>;
 
 /** The input of every phase. */
-function inputOf(options: InitOptions, designed: Designed): InitInput {
-  const { host, cluster, controlPlane, firstNode, admission, now } = designed;
+function inputOf(
+  options: InitOptions,
+  {
+    host,
+    cluster,
+    controlPlane,
+    firstNode,
+    admission,
+    now,
+  }: {
+    readonly host: InitHost;
+    readonly cluster: DefaultedCluster;
+    readonly controlPlane: PreparedControlPlane;
+    readonly firstNode: DesignedFirstNode;
+    readonly admission: Admission;
+    readonly now: Date;
+  },
+) {
   const { node, routes, found } = host;
   const { start } = firstNode;
   const assumeEmptyCluster = options.run.dryRun;

@@ -10,7 +10,7 @@ import { isFleetDropIn, proxyDropIn, proxyFiles } from '../../host/install/proxy
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Workflow } from '../../host/run-workflow.ts';
 import { skipsPreflight } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { hasPermission } from '../../kube/has-permission.ts';
@@ -26,16 +26,9 @@ import { manifestPath } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { nodeNameOf } from '../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { type AgentRemoveInput, resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
-import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
-import {
-  type CleanupNodeInput,
-  cleanupFacts,
-  cleanupNode,
-  type DeleteNodeInput,
-  deleteNode,
-  listLeftovers,
-} from '../phases/cleanup-node.ts';
+import { resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
+import { agentRightsRemoval } from '../phases/agent-rights.ts';
+import { cleanupFacts, cleanupNode, deleteNode, listLeftovers } from '../phases/cleanup-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { removeProxy } from '../phases/proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
@@ -45,7 +38,6 @@ import {
   type ConnectEtcd,
   deferUntilEtcd,
   type EtcdAccess,
-  type EtcdPhaseInput,
   etcdAccess,
   etcdEndpoints,
   NO_ETCD_ACCESS,
@@ -61,18 +53,6 @@ export interface ResetOptions {
   readonly connectEtcd: ConnectEtcd;
   /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
-}
-
-export interface ResetInput extends EtcdPhaseInput {
-  readonly removeMember: RemoveEtcdMemberInput;
-  readonly cleanup: CleanupNodeInput;
-  readonly deleteNode: DeleteNodeInput;
-  /** The drop-in of the kubelet for the proxy of a fleet file exists. */
-  readonly removesDropIn: boolean;
-  readonly isDryRun: boolean;
-  readonly agent: AgentRemoveInput;
-  /** Null: the Node and the RBAC rules of its agent are kept. */
-  readonly agentRights: RightsRemovalInput | null;
 }
 
 /** Reverts the changes made to a host by init or join. */
@@ -126,7 +106,9 @@ function resetQueries({ reset }: ResetOptions): FactQueries {
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 
-async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
+type ResetInput = Awaited<ReturnType<typeof prepareReset>>['input'];
+
+async function prepareReset(context: PhaseContext, options: ResetOptions) {
   const { facts, node } = await inspectHost(context, options);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags } = withHostInErrors(context.host.name, () =>

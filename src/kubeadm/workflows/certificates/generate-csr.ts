@@ -7,7 +7,7 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../../host/facts/operating-system.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
-import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import type { Workflow } from '../../../host/run-workflow.ts';
 import { parseKubeconfig } from '../../../kube/kubeconfig.ts';
 import { clientKeyOf, keyKubeconfig } from '../../../kube/kubeconfig-render.ts';
 import type { CertificateIssuer, CertificateParameters, CertificateSpec } from '../../../x509/certificate-issuer.ts';
@@ -28,11 +28,6 @@ interface GenerateCsrOptions {
   readonly kubernetesDir: string;
 }
 
-interface GenerateCsrInput {
-  readonly certificates: WriteFilesInput;
-  readonly kubeconfigs: WriteFilesInput;
-}
-
 const EXISTING = 'keys and CSRs exist';
 
 /**
@@ -51,7 +46,9 @@ export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput>
   prepare,
 };
 
-async function prepare(context: PhaseContext, options: GenerateCsrOptions): Promise<Prepared<GenerateCsrInput>> {
+type GenerateCsrInput = Awaited<ReturnType<typeof prepare>>['input'];
+
+async function prepare(context: PhaseContext, options: GenerateCsrOptions) {
   const node = await resolvePkiConfiguration(context, options);
   const { certificatesDir } = node.cluster;
   const parameters = certificateParametersOf(node.cluster, context.clock.now());

@@ -11,7 +11,7 @@ import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { Change, HostChange } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
 import { revertChanges } from '../../../host/plan/revert.ts';
-import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import type { Workflow } from '../../../host/run-workflow.ts';
 import { discoveryCluster, parseKubeconfig, resolveContext } from '../../../kube/kubeconfig.ts';
 import { CA_CERT, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../../kube/well-known.ts';
 import { observeHealthzUrl, observeKubeletWords } from '../../../kubelet/effective/healthz-url.ts';
@@ -19,7 +19,7 @@ import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../../kubelet/health/wait-healthy.ts';
 import { nodeNameOf } from '../../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../../node-settings/node-settings.ts';
-import { createTemporaryToken, deleteTemporaryToken, type TemporaryTokenInput } from '../../phases/bootstrap-token.ts';
+import { createTemporaryToken, deleteTemporaryToken } from '../../phases/bootstrap-token.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput, waitForIdentity } from '../../phases/kubelet-wait-bootstrap.ts';
 import { tokenSecret } from '../../token/token-secret.ts';
 import { type ApiServerTarget, bootstrapFiles } from '../node/bootstrap-files.ts';
@@ -42,11 +42,6 @@ interface RenewKubeletOptions {
   readonly nodeName: string | null;
   readonly tlsBootstrapMs: number;
   readonly kubeletHealthCheckMs: number;
-}
-
-interface RenewInput {
-  readonly token: TemporaryTokenInput;
-  readonly renew: RenewKubeletInput;
 }
 
 const FACTS = combineFacts({
@@ -133,7 +128,9 @@ export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
   prepare: prepareRenewal,
 };
 
-async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions): Promise<Prepared<RenewInput>> {
+type RenewInput = Awaited<ReturnType<typeof prepareRenewal>>['input'];
+
+async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions) {
   const { facts, asked } = await inspectHost(context, options);
   const { os, identity, files } = facts;
   const text = (path: string): string | null => files.get(path)?.content ?? null;

@@ -1,25 +1,19 @@
 import { AppError } from '../../../base/errors.ts';
 import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { ClusterContext, PhaseContext } from '../../../host/phase.ts';
-import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import type { Workflow } from '../../../host/run-workflow.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults } from '../../config/defaults.ts';
 import { encodeClusterConfiguration } from '../../config/encode.ts';
 import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
-import {
-  type UploadKubeadmConfigInput,
-  type UploadKubeletConfigInput,
-  uploadConfigKubeadm,
-  uploadConfigKubelet,
-} from '../../phases/upload-config.ts';
+import { uploadConfigKubeadm, uploadConfigKubelet } from '../../phases/upload-config.ts';
 import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
 import { deferUntilApiServer } from '../control-plane/api-access.ts';
 import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
 import { type AdminCluster, readAdminCluster } from './control-plane-host.ts';
 import {
   addonPhases,
-  type ControlPlaneUpgradeInput,
   type ControlPlaneUpgradeOptions,
   kubeconfigPhase,
   kubeletConfigPhases,
@@ -39,11 +33,6 @@ export interface UpgradeApplyOptions extends ControlPlaneUpgradeOptions {
   readonly checks: boolean;
   /** Receives the ClusterConfiguration of the upgrade (`--print-config`); null: it is not printed. */
   readonly showConfig: ((cluster: ReturnType<typeof encodeClusterConfiguration>) => void) | null;
-}
-
-interface UpgradeApplyInput extends ControlPlaneUpgradeInput {
-  readonly uploadKubeadm: UploadKubeadmConfigInput;
-  readonly uploadKubelet: UploadKubeletConfigInput;
 }
 
 /** Upgrades the first control plane of a cluster and the cluster's configuration. Phases in the order of kubeadm 1.36. */
@@ -75,7 +64,9 @@ export function isEssentialPhase(name: string): boolean {
   return ESSENTIAL.test(name);
 }
 
-async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions): Promise<Prepared<UpgradeApplyInput>> {
+type UpgradeApplyInput = Awaited<ReturnType<typeof prepareUpgradeApply>>['input'];
+
+async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions) {
   const admin = await readAdminCluster(context, options.api);
   const { catalogue, force, version } = options;
   const { cluster } = admin;
