@@ -82,22 +82,21 @@ function annotate(node: KubeObject | null, namespace: string): readonly ObjectCh
   return [{ kind: 'patch-object', ref: refOf(node), patch, reason: `the agent of this Node reads ConfigMaps of namespace ${namespace}` }];
 }
 
-export interface RightsRemovalInput {
-  readonly nodeName: string;
-  readonly namespace: string;
-  /**
-   * The RBAC objects are deleted with their Node anyway, so missing permission to delete them is no error.
-   */
-  readonly isOptional: boolean;
-}
-
-interface FoundRights {
-  readonly found: readonly ObjectRef[];
-  readonly mayDelete: boolean;
-}
-
 /** Deletes the RBAC objects of one node's agent, and the account that earlier versions created for it. */
-export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
+export const agentRightsRemoval = definePhase<
+  {
+    readonly nodeName: string;
+    readonly namespace: string;
+    /**
+     * The RBAC objects are deleted with their Node anyway, so missing permission to delete them is no error.
+     */
+    readonly isOptional: boolean;
+  } | null,
+  {
+    readonly found: readonly ObjectRef[];
+    readonly mayDelete: boolean;
+  }
+>({
   name: 'agent-rights',
   short: 'Delete the RBAC rules of the kubeletadm agent of this node',
   observe: async ({ cluster }: PhaseContext, input) => {

@@ -187,13 +187,6 @@ function observeLeftovers({ host, signal }: PhaseContext, { removed }: Leftovers
   return observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal);
 }
 
-export interface DeleteNodeInput {
-  /** Null: no Node is deleted. */
-  readonly nodeName: string | null;
-  /** Why no Node is deleted; default: not requested. */
-  readonly noop?: string;
-}
-
 interface Facts {
   readonly node: KubeObject | null;
   readonly unit: UnitState | null;
@@ -204,7 +197,15 @@ interface Facts {
  * stopped first, so that it does not register the Node again.
  * kubeadm leaves the Node to the administrator.
  */
-export const deleteNode = definePhase<DeleteNodeInput, Facts>({
+export const deleteNode = definePhase<
+  {
+    /** Null: no Node is deleted. */
+    readonly nodeName: string | null;
+    /** Why no Node is deleted; default: not requested. */
+    readonly noop?: string;
+  },
+  Facts
+>({
   name: 'delete-node',
   short: 'Stop the kubelet and delete the Node (with --delete-node)',
   observe: async ({ host, cluster, signal }, { nodeName }) => {

@@ -10,17 +10,15 @@ import { CERTS_TOKEN_DESCRIPTION, CERTS_TTL, KUBEADM_CERTS, kubeadmCertsRbac } f
 import { readTokenSecret, remainingMs, tokenSecret, tokenSecretRef } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 
-interface UploadedFile {
-  /** Its key in the Secret. */
-  readonly entry: string;
-  /** Null: the file does not exist; its value stays empty. */
-  readonly text: SensitiveText | null;
-  /** Nonce for its encryption, used once. */
-  readonly nonce: Uint8Array;
-}
-
 export interface UploadCertsInput {
-  readonly files: readonly UploadedFile[];
+  readonly files: readonly {
+    /** Its key in the Secret. */
+    readonly entry: string;
+    /** Null: the file does not exist; its value stays empty. */
+    readonly text: SensitiveText | null;
+    /** Nonce for its encryption, used once. */
+    readonly nonce: Uint8Array;
+  }[];
   readonly key: Secret;
   /** The key is new, so existing uploads cannot be decrypted with it. */
   readonly keyIsNew: boolean;

@@ -176,15 +176,21 @@ function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
 }
 
-interface Unregistered {
-  readonly phase: string;
-  readonly nodeName: string;
-  readonly waitedMs: number;
-  /** Error message of the kubelet. */
-  readonly reported: string | null;
-}
-
-function notRegistered(host: string, { phase, nodeName, waitedMs, reported }: Unregistered): AppError {
+function notRegistered(
+  host: string,
+  {
+    phase,
+    nodeName,
+    waitedMs,
+    reported,
+  }: {
+    readonly phase: string;
+    readonly nodeName: string;
+    readonly waitedMs: number;
+    /** Error message of the kubelet. */
+    readonly reported: string | null;
+  },
+): AppError {
   const after = `after ${Math.round(waitedMs / 1000)}s${reported === null ? '' : `: ${reported}`}`;
   const message = `${phase}: the kubelet has its certificate, but Node ${nodeName} is not registered ${after}`;
   const hint = 'See journalctl -u kubelet on the host, then rerun the command';

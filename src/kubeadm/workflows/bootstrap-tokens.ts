@@ -17,14 +17,12 @@ import {
   tokenSecretRef,
 } from '../token/token-secret.ts';
 
-interface ListedTokens {
+/** The bootstrap tokens of a cluster, in the order of their Secrets. Throws what `Cluster` throws. */
+export async function listTokens(cluster: Cluster): Promise<{
   readonly tokens: readonly StoredToken[];
   /** One message per Secret of the bootstrap token type that contains no valid token. */
   readonly problems: readonly string[];
-}
-
-/** The bootstrap tokens of a cluster, in the order of their Secrets. Throws what `Cluster` throws. */
-export async function listTokens(cluster: Cluster): Promise<ListedTokens> {
+}> {
   const { items } = await cluster.list(TOKEN_SECRETS, { fieldSelector: TOKEN_SELECTOR });
   const read = items.map(readTokenSecret);
   return {

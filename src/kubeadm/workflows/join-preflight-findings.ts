@@ -102,7 +102,10 @@ export function findRunningKubelet(context: ClusterContext, reader: Cluster, { m
         unlessForbidden(reader.get(ref)),
         context.cluster.get({ apiVersion: 'v1', kind: 'Node', name }),
       ]);
-      const { renewTime = null, leaseDurationSeconds = LEASE_SECONDS } = (lease?.spec ?? {}) as LeaseSpec;
+      const { renewTime = null, leaseDurationSeconds = LEASE_SECONDS } = (lease?.spec ?? {}) as {
+        readonly renewTime?: string;
+        readonly leaseDurationSeconds?: number;
+      };
       if (first === undefined) first = renewTime;
       else if (renewTime !== first) return { done: `its kubelet is running: it has just renewed the Lease kube-node-lease/${name}` };
       const silentMs = Math.max(leaseDurationSeconds, LEASE_SECONDS) * SILENT_PART * 1_000;
@@ -118,9 +121,4 @@ export function findRunningKubelet(context: ClusterContext, reader: Cluster, { m
         : `waiting until Node ${name} is no longer Ready, because it has no readable Lease`,
     timedOut: () => `its kubelet may be running: the Node is still Ready after ${UNKNOWN_AFTER_MS / 1_000} s`,
   });
-}
-
-interface LeaseSpec {
-  readonly renewTime?: string;
-  readonly leaseDurationSeconds?: number;
 }

@@ -279,21 +279,19 @@ function kubeconfigFinding({ code, message, path, position, hint }: Problem): Fi
   };
 }
 
-interface ReachedEtcd {
-  readonly access: EtcdAccess;
-  /** Null: etcd answers. */
-  readonly refusal: Pick<Problem, 'code' | 'message' | 'hint'> | null;
-  /** Problems of admin.conf, which is then not used. */
-  readonly kubeconfig: readonly Problem[];
-}
-
 /** Connects to the member itself and, as a fallback, to the other members that the API server lists. */
 async function reachEtcd(
   context: PhaseContext,
   { connect, connectEtcd, opened }: ResetOptions,
   { clientURL, peerURL }: EtcdOnHost,
   certificatesDir: string,
-): Promise<ReachedEtcd> {
+): Promise<{
+  readonly access: EtcdAccess;
+  /** Null: etcd answers. */
+  readonly refusal: Pick<Problem, 'code' | 'message' | 'hint'> | null;
+  /** Problems of admin.conf, which is then not used. */
+  readonly kubeconfig: readonly Problem[];
+}> {
   const facts = await observe(context.host, fileFacts([ADMIN_CONF, ...etcdPaths(certificatesDir)]), context.signal);
   const textAt = (path: string): SensitiveText | null => {
     const text = facts.get(path)?.content;

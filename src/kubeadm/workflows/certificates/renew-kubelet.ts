@@ -53,16 +53,6 @@ const FACTS = combineFacts({
 const TOKEN_TTL = '30m0s';
 const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 
-interface RenewKubeletInput {
-  /** Null: the certificate is valid and nothing is changed; `noop` gives the reason. */
-  readonly bootstrapConf: DesiredFile | null;
-  readonly noop: string;
-  /** Directory for the previous credentials of the kubelet. */
-  readonly backupDirectory: string;
-  readonly health: HealthTarget;
-  readonly wait: WaitBootstrapInput;
-}
-
 interface Facts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
@@ -75,7 +65,18 @@ const NAME = 'renew-kubelet';
  * replaced by a bootstrap kubeconfig. If no certificate is issued they are restored without a kubelet
  * restart, because a restarted kubelet might fail to start.
  */
-const renewKubelet = definePhase<RenewKubeletInput, Facts>({
+const renewKubelet = definePhase<
+  {
+    /** Null: the certificate is valid and nothing is changed; `noop` gives the reason. */
+    readonly bootstrapConf: DesiredFile | null;
+    readonly noop: string;
+    /** Directory for the previous credentials of the kubelet. */
+    readonly backupDirectory: string;
+    readonly health: HealthTarget;
+    readonly wait: WaitBootstrapInput;
+  },
+  Facts
+>({
   name: NAME,
   short: 'Repeat the TLS bootstrap of the kubelet',
   observe: ({ host, signal }, { bootstrapConf }) => {

@@ -64,15 +64,6 @@ export function newCertificateKey(issuer: CertificateIssuer): Secret {
   return formatCertificateKey(issuer.secureRandomBytes(CERTIFICATE_KEY_BYTES));
 }
 
-interface DownloadOptions {
-  readonly clusterConfiguration: DefaultedCluster;
-  /** Connected with the bootstrap token, which may read the Secret. */
-  readonly cluster: Cluster;
-  /** Null: the certificates were copied to the host. */
-  readonly certificateKey: Secret | null;
-  readonly mayChown: boolean;
-}
-
 export interface Downloaded {
   /** Input of the phase control-plane-prepare/download-certs. */
   readonly input: WriteFilesInput;
@@ -86,7 +77,17 @@ export interface Downloaded {
  * is not read, so that an interrupted join can continue after the Secret has expired.
  * @throws AppError PKI_NOT_UPLOADED, PKI_WRONG_CERTIFICATE_KEY, exit code 3; the errors of `Cluster`
  */
-export async function downloadCerts(context: PhaseContext, options: DownloadOptions): Promise<Downloaded> {
+export async function downloadCerts(
+  context: PhaseContext,
+  options: {
+    readonly clusterConfiguration: DefaultedCluster;
+    /** Connected with the bootstrap token, which may read the Secret. */
+    readonly cluster: Cluster;
+    /** Null: the certificates were copied to the host. */
+    readonly certificateKey: Secret | null;
+    readonly mayChown: boolean;
+  },
+): Promise<Downloaded> {
   const { certificateKey, mayChown } = options;
   const shared = sharedFiles(options.clusterConfiguration);
   const facts = await observe(context.host, fileFacts(shared.map(({ path }) => path)), context.signal);

@@ -20,14 +20,6 @@ export type ConnectControlPlane = (options: {
   readonly host: Host;
 }) => Promise<Cluster>;
 
-interface ApiAccessOptions {
-  readonly connect: ConnectControlPlane;
-  /** The local API endpoint; null: the server of the kubeconfig, which may be another host. */
-  readonly local: { readonly server: string; readonly port: number } | null;
-  /** An existing or planned kubeconfig of the host; null: none. */
-  readonly kubeconfig: () => { readonly path: string; readonly text: SensitiveText } | null;
-}
-
 /** Access to the API server of a control plane that may not run yet. */
 export interface ApiAccess {
   /** Null while nothing listens on the port or no credentials are accepted. Connects once. */
@@ -44,7 +36,17 @@ export const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () =
  * @throws (reach) the errors of `readHostKubeconfig`, and those of `Cluster.version` except CLUSTER_UNREACHABLE and
  * CLUSTER_FORBIDDEN
  */
-export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): ApiAccess {
+export function apiAccess({
+  connect,
+  local,
+  kubeconfig,
+}: {
+  readonly connect: ConnectControlPlane;
+  /** The local API endpoint; null: the server of the kubeconfig, which may be another host. */
+  readonly local: { readonly server: string; readonly port: number } | null;
+  /** An existing or planned kubeconfig of the host; null: none. */
+  readonly kubeconfig: () => { readonly path: string; readonly text: SensitiveText } | null;
+}): ApiAccess {
   let connected: Cluster | null = null;
   return {
     reach: async (context) => {

@@ -27,12 +27,6 @@ export interface KubeconfigDiscovery {
   readonly forOthers: boolean;
 }
 
-/** The cluster and the credentials of a kubeconfig. */
-interface KubeconfigFinding {
-  readonly apiServer: ApiServerTarget;
-  readonly credentials: BootstrapCredentials;
-}
-
 /**
  * Discovers the cluster by a trusted kubeconfig. The API server is verified with the kubeconfig's CA, or with the
  * system CAs of the local host if the kubeconfig has none; then cluster-info provides the CA. If cluster-info does not
@@ -45,7 +39,10 @@ export async function discoverByKubeconfig(
   context: DiscoveryContext,
   deadline: Deadline,
   input: KubeconfigDiscovery,
-): Promise<KubeconfigFinding> {
+): Promise<{
+  readonly apiServer: ApiServerTarget;
+  readonly credentials: BootstrapCredentials;
+}> {
   const { kubeconfig, tlsBootstrapToken } = input;
   const cluster = discoveryCluster(kubeconfig);
   const user = kubeconfig.currentContext === '' ? null : resolveContext(kubeconfig).user;

@@ -16,15 +16,6 @@ import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 import { observeNodeSource, type SourcePayload } from './observe-node-source.ts';
 
-/** The node, its new files, and the cluster that has its Node. */
-interface CheckedSource {
-  readonly node: ObservedNode;
-  readonly design: NodeDesign;
-  /** Null: the Node cannot be read. */
-  readonly cluster: Cluster | null;
-  readonly setups: SetupChange;
-}
-
 interface CheckedConfigSource {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
@@ -45,7 +36,18 @@ const CONFIG_OVERRIDE_UNKNOWN = 'CONFIG_OVERRIDE_UNKNOWN';
 export async function checkConfigSource(
   context: PhaseContext,
   options: NodeOptions,
-  { node, design, cluster, setups }: CheckedSource,
+  {
+    node,
+    design,
+    cluster,
+    setups,
+  }: {
+    readonly node: ObservedNode;
+    readonly design: NodeDesign;
+    /** Null: the Node cannot be read. */
+    readonly cluster: Cluster | null;
+    readonly setups: SetupChange;
+  },
 ): Promise<CheckedConfigSource> {
   const { host, signal } = context;
   if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
@@ -112,17 +114,18 @@ function overridesOf({ catalogue }: NodeOptions, { minor, before, after, payload
   }
 }
 
-interface OverrideReport {
-  readonly host: string;
-  readonly nodeName: string;
-  /** `ConfigMap kube-system/node-config`. */
-  readonly name: string;
-  /** The same with the time of the assignment. */
-  readonly described: string;
-  readonly refuses: boolean;
-}
-
-function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport): CheckedConfigSource {
+function reportOverrides(
+  { fields, unknown }: Overrides,
+  report: {
+    readonly host: string;
+    readonly nodeName: string;
+    /** `ConfigMap kube-system/node-config`. */
+    readonly name: string;
+    /** The same with the time of the assignment. */
+    readonly described: string;
+    readonly refuses: boolean;
+  },
+): CheckedConfigSource {
   const { host, nodeName, name, described, refuses } = report;
   const refused = refuses ? fields.filter(({ isChanged }) => isChanged) : [];
   const warned = fields.filter((field) => !refused.includes(field));

@@ -24,17 +24,6 @@ import type { NodeGroups } from '../../render/node-groups.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-/** The node, its new files, and the cluster that knows its pods. */
-interface CheckedNode {
-  readonly node: ObservedNode;
-  readonly design: NodeDesign;
-  /** Null: the pods of the node are unknown. */
-  readonly podsOf: Cluster | null;
-  /** Paths that the run writes before the kubelet starts. */
-  readonly written: readonly string[];
-  readonly setups: SetupChange;
-}
-
 interface CheckedPods {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
@@ -49,7 +38,19 @@ const NOTHING: CheckedPods = { warnings: [], refusals: [] };
  * other fields costs no request.
  * @returns losses as refusals, or as warnings if they are permitted
  */
-export async function checkPodsOfNode(context: PhaseContext, options: NodeOptions, checked: CheckedNode): Promise<CheckedPods> {
+export async function checkPodsOfNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  checked: {
+    readonly node: ObservedNode;
+    readonly design: NodeDesign;
+    /** Null: the pods of the node are unknown. */
+    readonly podsOf: Cluster | null;
+    /** Paths that the run writes before the kubelet starts. */
+    readonly written: readonly string[];
+    readonly setups: SetupChange;
+  },
+): Promise<CheckedPods> {
   const {
     run: { podLoss },
     skipPreflight,
@@ -143,19 +144,6 @@ export async function checkDirectoriesOfNode(
 /** The preflight check, and the code of its problems. */
 const FIELD_NOT_IN_FORCE = 'FieldNotInForce';
 
-interface CheckedFields {
-  readonly host: string;
-  readonly design: NodeDesign;
-  readonly setups: SetupChange;
-  readonly reading: KubeletReading;
-  /** The user declared the cluster's KubeletConfiguration in this run. */
-  readonly clusterIsDeclared: boolean;
-  /** `--ignore-preflight-errors` of the run and of the node. */
-  readonly ignored: readonly string[];
-  /** Flags of the host's own unit, which are not declared for the node. */
-  readonly kept: readonly Arg[];
-}
-
 interface Verdict {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
@@ -166,7 +154,26 @@ interface Verdict {
  * field that this run changes for this node but that a flag or drop-in file overrides, are refused: the change would have
  * no effect. A flag declared for the node may override the configuration of the cluster or of a group, as in kubeadm.
  */
-export function checkHiddenFields({ host, design, setups, reading, clusterIsDeclared, ignored, kept }: CheckedFields): Verdict {
+export function checkHiddenFields({
+  host,
+  design,
+  setups,
+  reading,
+  clusterIsDeclared,
+  ignored,
+  kept,
+}: {
+  readonly host: string;
+  readonly design: NodeDesign;
+  readonly setups: SetupChange;
+  readonly reading: KubeletReading;
+  /** The user declared the cluster's KubeletConfiguration in this run. */
+  readonly clusterIsDeclared: boolean;
+  /** `--ignore-preflight-errors` of the run and of the node. */
+  readonly ignored: readonly string[];
+  /** Flags of the host's own unit, which are not declared for the node. */
+  readonly kept: readonly Arg[];
+}): Verdict {
   const { before, after } = setups;
   const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignored);
   const elsewhere = otherConfigFile(after);

@@ -37,15 +37,6 @@ export interface DesignedFirstNode extends DesignedNode {
   readonly upload: Pick<UploadKubeletConfigInput, 'controlPlaneMinor' | 'yaml' | 'generated'>;
 }
 
-/** The KubeletConfiguration of all nodes of a cluster. */
-interface ClusterKubeletConfig {
-  readonly layered: LayeredConfig;
-  readonly upload: DesignedFirstNode['upload'];
-  /** The user's document, and not that of the cluster, is its baseline. */
-  readonly isDeclared: boolean;
-  readonly warnings: readonly Warning[];
-}
-
 /**
  * Computes the KubeletConfiguration of all nodes. The baseline is the user's KubeletConfiguration, otherwise the one in the
  * cluster if an administrator edited it; a generated one is generated again. kubeadm 1.36: init, upload-config kubelet.
@@ -54,7 +45,13 @@ interface ClusterKubeletConfig {
 export async function designClusterKubelet(
   { kubelet, catalogue }: Pick<FirstNodeOptions, 'kubelet' | 'catalogue'>,
   { cluster, controlPlaneMinor, running }: Omit<FirstNode, 'node'>,
-): Promise<ClusterKubeletConfig> {
+): Promise<{
+  readonly layered: LayeredConfig;
+  readonly upload: DesignedFirstNode['upload'];
+  /** The user's document, and not that of the cluster, is its baseline. */
+  readonly isDeclared: boolean;
+  readonly warnings: readonly Warning[];
+}> {
   const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
   const defaults = {
     clusterDNS: dnsIp(cluster.networking.serviceSubnet),

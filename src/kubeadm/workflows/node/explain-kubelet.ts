@@ -31,15 +31,20 @@ import { observeNodeSource } from './observe-node-source.ts';
 import { observeLocalWords } from './observe-setups.ts';
 import { readNodeConfig } from './read-node-config.ts';
 
-interface ExplainHostOptions {
-  readonly catalogue: Catalogue;
-  /** Serves /configz of the kubelet; null: no cluster is used. */
-  readonly cluster: Cluster | null;
-  readonly signal?: AbortSignal;
-}
-
 /** Explains the kubelet configuration of a host from disk and process, and lists the differences between them and /configz. */
-export async function explainHostKubelet(host: Host, { catalogue, cluster, signal }: ExplainHostOptions): Promise<NodeExplanation> {
+export async function explainHostKubelet(
+  host: Host,
+  {
+    catalogue,
+    cluster,
+    signal,
+  }: {
+    readonly catalogue: Catalogue;
+    /** Serves /configz of the kubelet; null: no cluster is used. */
+    readonly cluster: Cluster | null;
+    readonly signal?: AbortSignal;
+  },
+): Promise<NodeExplanation> {
   const observed = await observeKubelet(host, catalogue, signal);
   const { minor, nodeName } = observed;
   const configz = cluster === null || nodeName === null ? null : await readNodeConfig(cluster, nodeName, catalogue);

@@ -39,12 +39,6 @@ export interface Takeover {
   readonly items: readonly TakeoverItem[];
 }
 
-interface TakeoverOptions {
-  readonly catalogue: Catalogue;
-  readonly templates: NodeOptions['templates'];
-  readonly signal?: AbortSignal | undefined;
-}
-
 const FACTS = combineFacts({
   kubelet: kubeletBinary,
   os: operatingSystem,
@@ -57,7 +51,18 @@ const FACTS = combineFacts({
  * only. The configuration that `join` reads from the cluster is not known here: fields are compared with the present
  * /var/lib/kubelet/config.yaml, else with the defaults of the kubelet.
  */
-export async function explainTakeover(host: Host, { catalogue, templates, signal }: TakeoverOptions): Promise<Takeover> {
+export async function explainTakeover(
+  host: Host,
+  {
+    catalogue,
+    templates,
+    signal,
+  }: {
+    readonly catalogue: Catalogue;
+    readonly templates: NodeOptions['templates'];
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<Takeover> {
   const observed = await observeKubeletSetups(host, catalogue, signal);
   const { files, ...facts } = await observe(host, FACTS, signal);
   const { unit, words } = await observeKubeadmUnit({ host, signal }, { ...facts, unit: observed.unit, templates });
@@ -116,15 +121,17 @@ function flagItem(flag: PlacedFlag, after: readonly PlacedFlag[], reason: string
   return item(`kept by upgrade node; join rewrites the file: pass --kubelet-extra-args ${shown}`);
 }
 
-interface FieldReading {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
-  /** The host has the configuration file that `join` rewrites. */
-  readonly hasConfig: boolean;
-}
-
 /** The fields of files that the kubelet would no longer read, and whose value would change. */
-function fieldItems(before: KubeletSetup, after: KubeletSetup, reading: FieldReading): readonly TakeoverItem[] {
+function fieldItems(
+  before: KubeletSetup,
+  after: KubeletSetup,
+  reading: {
+    readonly catalogue: Catalogue;
+    readonly minor: Minor;
+    /** The host has the configuration file that `join` rewrites. */
+    readonly hasConfig: boolean;
+  },
+): readonly TakeoverItem[] {
   const read = new Set(after.files.map(({ path }) => path));
   const lost = before.files.filter(({ path }) => !read.has(path)).map(({ path }) => path);
   if (lost.length === 0 || before.missing.length > 0 || after.missing.length > 0) return [];

@@ -22,16 +22,6 @@ export interface NodeTrust {
   readonly nameHint: string;
 }
 
-interface NodeTrustOptions {
-  /** Connected with the operator's credentials. */
-  readonly cluster: Cluster;
-  /** CA of the operator's kubeconfig; null: it has none. */
-  readonly caPem: string | null;
-  /** 16 unpredictable hexadecimal digits. */
-  readonly newId: () => Promise<string>;
-  readonly nameHint: string;
-}
-
 const CLIENT_CA = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'extension-apiserver-authentication' } as const;
 
 /**
@@ -39,7 +29,20 @@ const CLIENT_CA = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM,
  * kube-system/extension-apiserver-authentication (`client-ca-file`). If the credentials may not read the ConfigMap, or
  * the key is missing, the CA of the kubeconfig is used: in a kubeadm cluster both are the same.
  */
-export function nodeTrust({ cluster, caPem, newId, nameHint }: NodeTrustOptions): NodeTrust {
+export function nodeTrust({
+  cluster,
+  caPem,
+  newId,
+  nameHint,
+}: {
+  /** Connected with the operator's credentials. */
+  readonly cluster: Cluster;
+  /** CA of the operator's kubeconfig; null: it has none. */
+  readonly caPem: string | null;
+  /** 16 unpredictable hexadecimal digits. */
+  readonly newId: () => Promise<string>;
+  readonly nameHint: string;
+}): NodeTrust {
   let asked: Promise<readonly CertificateContent[]> | null = null;
   const read = async (): Promise<readonly CertificateContent[]> => {
     const found = await unlessForbidden(cluster.get(CLIENT_CA));
@@ -86,17 +89,14 @@ export interface IdentifiedNode {
   readonly refusals: readonly Problem[];
 }
 
-/** A challenge to a host and the fact query that answers it. */
-interface NodeChallenge {
-  readonly challenge: string;
-  readonly fact: ReturnType<typeof nodeEvidence>;
-}
-
 /**
  * Creates a challenge for one observation of a host: query `fact` together with other facts, then pass the result to
  * `identifyBy`.
  */
-export async function challengeHost({ trust, kubeconfig }: Pick<NodeToIdentify, 'trust' | 'kubeconfig'>): Promise<NodeChallenge> {
+export async function challengeHost({ trust, kubeconfig }: Pick<NodeToIdentify, 'trust' | 'kubeconfig'>): Promise<{
+  readonly challenge: string;
+  readonly fact: ReturnType<typeof nodeEvidence>;
+}> {
   const challenge = challengeOf(await trust.newNonce());
   return { challenge, fact: nodeEvidence(challenge, kubeconfig) };
 }

@@ -173,15 +173,6 @@ function softens({ id }: Finding, facts: HostFacts): boolean {
 /** Fields of a new node with checks of their own (CRI), or whose files this run writes. */
 const CHECKED_ELSEWHERE = ['containerRuntimeEndpoint', 'imageServiceEndpoint', 'staticPodPath'] as const;
 
-interface NewNode {
-  readonly design: NodeDesign;
-  readonly reading: KubeletReading;
-  /** What its kubelet will read. */
-  readonly setup: KubeletSetup;
-  /** Paths that the run writes before the kubelet starts. */
-  readonly written: readonly string[];
-}
-
 /**
  * Finds what a host without a node lacks for its configuration: files, directories and programs that fields and flags
  * name, ports, addresses, CPUs, space. A running node has the same checks, which also consider its pods. Only fields
@@ -191,7 +182,19 @@ async function newNodeFindings(
   { host, signal }: PhaseContext,
   { catalogue, staged }: NodeOptions,
   { facts: { identity } }: ObservedNode,
-  { design, reading, setup, written }: NewNode,
+  {
+    design,
+    reading,
+    setup,
+    written,
+  }: {
+    readonly design: NodeDesign;
+    readonly reading: KubeletReading;
+    /** What its kubelet will read. */
+    readonly setup: KubeletSetup;
+    /** Paths that the run writes before the kubelet starts. */
+    readonly written: readonly string[];
+  },
 ): Promise<readonly Finding[]> {
   if (staged || identity.state !== 'missing') return [];
   const { minor, nodeName } = design;

@@ -13,22 +13,23 @@ import {
 import { readConfigz } from '../../../kubelet/effective/configz.ts';
 import { configzPath } from '../../../kubelet/health/observe-change.ts';
 
-/** The effective configuration of a kubelet, from /configz. */
-interface NodeConfigz {
+/**
+ * Reads /configz of a node's kubelet through the API server.
+ * @throws AppError NODE_NOT_FOUND, NODE_NOT_READY (the kubelet has not reported its version yet), KUBELET_UNSUPPORTED,
+ * CONFIGZ_INVALID, the errors of the API server
+ */
+export async function readNodeConfig(
+  cluster: Cluster,
+  name: string,
+  catalogue: Catalogue,
+): Promise<{
   readonly minor: Minor;
   /** e.g. `v1.36.2`. */
   readonly version: string;
   /** In the shape of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
   readonly node: KubeObject;
-}
-
-/**
- * Reads /configz of a node's kubelet through the API server.
- * @throws AppError NODE_NOT_FOUND, NODE_NOT_READY (the kubelet has not reported its version yet), KUBELET_UNSUPPORTED,
- * CONFIGZ_INVALID, the errors of the API server
- */
-export async function readNodeConfig(cluster: Cluster, name: string, catalogue: Catalogue): Promise<NodeConfigz> {
+}> {
   const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name });
   const host = `node/${name}`;
   if (node === null)

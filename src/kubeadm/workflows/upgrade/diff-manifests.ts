@@ -13,17 +13,6 @@ import { manifestPath } from '../../control-plane/paths.ts';
 import { caDirectoriesOf } from '../../facts/control-plane-host.ts';
 import { apiEndpointOf, KUBERNETES_COMPONENTS, missingManifests, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
 
-interface DiffManifestsOptions {
-  /** Of kubeadm-config. */
-  readonly cluster: ClusterConfiguration;
-  /** `v1.36.2` */
-  readonly version: string;
-  /** Number of unchanged lines around each difference. */
-  readonly contextLines: number;
-  /** Prefix of the names of files, e.g. `cp1:`. */
-  readonly prefix: string;
-}
-
 /**
  * The differences between the static Pod manifests of a control plane and those of a version. The endpoint of the API server
  * and the proxy variables are those of the existing manifests.
@@ -31,7 +20,20 @@ interface DiffManifestsOptions {
  * @throws AppError UPGRADE_MANIFEST_MISSING (exit code 3)
  * @see kubeadm 1.36 upgrade diff
  */
-export async function diffManifests(host: Host, options: DiffManifestsOptions, signal?: AbortSignal): Promise<string> {
+export async function diffManifests(
+  host: Host,
+  options: {
+    /** Of kubeadm-config. */
+    readonly cluster: ClusterConfiguration;
+    /** `v1.36.2` */
+    readonly version: string;
+    /** Number of unchanged lines around each difference. */
+    readonly contextLines: number;
+    /** Prefix of the names of files, e.g. `cp1:`. */
+    readonly prefix: string;
+  },
+  signal?: AbortSignal,
+): Promise<string> {
   const cluster = applyClusterDefaults({ ...options.cluster, kubernetesVersion: options.version });
   const caFile = (name: string) => ({ kind: 'file', path: `${cluster.certificatesDir}/${name}`, content: false }) as const;
   const facts = combineFacts({

@@ -29,19 +29,20 @@ interface PlanUpgradeOptions {
   readonly releaseOf: (label: string) => Promise<string | null>;
 }
 
-interface PlannedUpgrade {
-  readonly plan: UpgradePlanResult;
-  readonly warnings: readonly Warning[];
-  /** Not empty: the cluster cannot be upgraded now. */
-  readonly refusals: readonly Problem[];
-}
-
 /**
  * Checks a cluster, and finds the versions that it can be upgraded to.
  * @throws the errors of `checkUpgrade`; AppError UPGRADE_VERSION_INVALID when the version of an API server cannot be read
  * @see kubeadm 1.36 upgrade plan
  */
-export async function planUpgrade(context: ClusterContext, options: PlanUpgradeOptions): Promise<PlannedUpgrade> {
+export async function planUpgrade(
+  context: ClusterContext,
+  options: PlanUpgradeOptions,
+): Promise<{
+  readonly plan: UpgradePlanResult;
+  readonly warnings: readonly Warning[];
+  /** Not empty: the cluster cannot be upgraded now. */
+  readonly refusals: readonly Problem[];
+}> {
   const { cluster, reporter } = context;
   const { target, allowExperimental, allowReleaseCandidates, etcdUpgrade } = options;
   reporter.report({ level: 'info', code: 'PROGRESS', message: 'checking the health of the cluster' });

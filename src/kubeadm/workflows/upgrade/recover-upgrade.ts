@@ -41,15 +41,16 @@ export interface RecoverUpgradeOptions {
 const NAME = 'control-plane/recover';
 
 interface RecoverFacts {
-  readonly restored: ReadonlyMap<StaticPodName, RestoredManifest>;
-}
-
-interface RestoredManifest {
-  readonly content: string;
-  /** Null: the manifest on the host is already the previous one. */
-  readonly change: HostChange | null;
-  /** The kubelet runs a Pod from another manifest, which it has to replace. */
-  readonly isRestarting: boolean;
+  readonly restored: ReadonlyMap<
+    StaticPodName,
+    {
+      readonly content: string;
+      /** Null: the manifest on the host is already the previous one. */
+      readonly change: HostChange | null;
+      /** The kubelet runs a Pod from another manifest, which it has to replace. */
+      readonly isRestarting: boolean;
+    }
+  >;
 }
 
 /**

@@ -22,7 +22,11 @@ export const COMPONENT_CERTIFICATES: Readonly<Record<StaticPodName, readonly str
 /** Renewed after all components. */
 export const ADMIN_KUBECONFIGS: readonly string[] = ['admin.conf', 'super-admin.conf'];
 
-interface RenewedCertificates {
+/** Renews the certificates of a control plane host, for the phases to write. */
+export async function renewedCertificates(
+  context: ClusterContext,
+  options: { readonly certificateRenewal: boolean; readonly issuer: CertificateIssuer; readonly cluster: DefaultedCluster },
+): Promise<{
   /** The files of the renewed certificates; those of an external CA are omitted. */
   readonly of: (names: readonly string[]) => readonly DesiredFile[];
   /** The existing content of a certificate, key or kubeconfig; null: it does not exist. */
@@ -30,13 +34,7 @@ interface RenewedCertificates {
   readonly externalCA: boolean;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
-}
-
-/** Renews the certificates of a control plane host, for the phases to write. */
-export async function renewedCertificates(
-  context: ClusterContext,
-  options: { readonly certificateRenewal: boolean; readonly issuer: CertificateIssuer; readonly cluster: DefaultedCluster },
-): Promise<RenewedCertificates> {
+}> {
   const { certificateRenewal, issuer, cluster } = options;
   const now = context.clock.now();
   const { facts, found, certificates, cas } = await inspectCertificates(context, { cluster, certificatesDir: null });
