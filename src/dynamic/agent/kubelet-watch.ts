@@ -15,7 +15,7 @@ import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/ob
 import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
 import type { Observation } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
-import { minorOfNode, type NodeReport, readNodeReport } from '../../kubelet/health/observe-change.ts';
+import { minorOfNode, readNodeReport } from '../../kubelet/health/observe-change.ts';
 import { type ProbedKubelet, pauseImageOn, removeStaleProbe } from '../../kubelet/health/run-probe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
 import type { WorkloadWatch } from '../../kubelet/health/trial-pods.ts';
@@ -207,7 +207,11 @@ function nodeOf({ node }: Watch, { nodeUid }: AgentState): KubeObject | null {
   return nodeUid === null || node?.metadata.uid === undefined || node.metadata.uid === nodeUid ? node : null;
 }
 
-function unknownOf({ proven, node, nodeName, whyNoNode }: Watch, { ready }: NodeReport, hasNode: boolean): readonly string[] {
+function unknownOf(
+  { proven, node, nodeName, whyNoNode }: Watch,
+  { ready }: Pick<Observation, 'ready'>,
+  hasNode: boolean,
+): readonly string[] {
   const unproven = proven.issue === null ? [] : [proven.issue.why];
   if (!hasNode) return [...unproven, node === null ? whyNoNode : `the Node ${nodeName} was re-created`];
   return ready === null ? [...unproven, 'the Node has reported no Ready condition since the kubelet was restarted'] : unproven;

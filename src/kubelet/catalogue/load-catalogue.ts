@@ -24,7 +24,6 @@ async function readCatalogue(): Promise<Catalogue> {
   });
 }
 
-/** Builds a catalogue over the given entries. */
 function makeCatalogue(entries: {
   readonly fields: readonly FieldEntry[];
   readonly flags: readonly FlagEntry[];
@@ -61,7 +60,6 @@ function byMinor<Known>(compute: (minor: Minor) => Known): (minor: Minor) => Kno
   };
 }
 
-/** The entries that a minor has. */
 function inMinor<Entry, Found>(
   entries: ReadonlyMap<string, Entry>,
   minor: Minor,
@@ -117,7 +115,6 @@ function latest<T>(list: Since<T> | undefined, minor: Minor): ({ readonly from: 
   return list?.findLast(({ from }) => from <= minor);
 }
 
-/** The fields of a minor that have a default, including conditional ones. */
 function defaultedFieldsOf(fields: Iterable<Field>): ReturnType<Catalogue['defaultedFields']> {
   return [...fields]
     .filter((field) => field.default !== null || CONDITIONAL_DEFAULTS.has(field.path))

@@ -75,10 +75,7 @@ function copyObjects(object: JsonObject): Draft {
   return draft;
 }
 
-/**
- * The first minor that sets hard eviction thresholds after reading its configuration instead of by
- * defaulting.
- */
+/** The first minor that sets hard eviction thresholds after reading its configuration instead of by defaulting. */
 const EVICTION_FILLED_SINCE: Minor = 26;
 
 /**

@@ -25,16 +25,11 @@ export function cleanConfigz(
   const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
   const type = catalogue.configurationType(minor);
-  const current = withoutPaths(reported, deprecatedFields(reported, minor));
+  const current = deprecatedFields(reported, minor).reduce((left, path) => withoutPath(left, path.split('.')), reported);
   const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
   const select = (isChosen: boolean): JsonObject =>
     Object.fromEntries(Object.entries(kept).filter(([name]) => isNodeSpecific(name) === isChosen));
   return { shared: select(false), nodeSpecific: select(true), masked };
-}
-
-/** @param paths names separated by dots */
-function withoutPaths(config: JsonObject, paths: readonly string[]): JsonObject {
-  return paths.reduce((left, path) => withoutPath(left, path.split('.')), config);
 }
 
 function withoutPath(config: JsonObject, [name = '', ...rest]: readonly string[]): JsonObject {

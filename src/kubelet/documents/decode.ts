@@ -18,10 +18,7 @@ export interface DecodeOptions extends KubeletReader {
    * prevent its start remain errors.
    */
   readonly lenient?: boolean;
-  /**
-   * Syntax of the file, see `syntaxOf`. JSON has fewer number formats and merges duplicate objects. Default
-   * `yaml`.
-   */
+  /** Syntax of the file, see `syntaxOf`. JSON has fewer number formats and merges duplicate objects. Default `yaml`. */
   readonly syntax?: 'yaml' | 'json';
 }
 

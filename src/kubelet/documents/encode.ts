@@ -16,10 +16,6 @@ export function encodeKubeletConfiguration(
   value: JsonObject,
   { catalogue, minor, keepsRotationOff = false }: KubeletReader & { readonly keepsRotationOff?: boolean },
 ): JsonObject {
-  const encoded = encodeTyped(catalogue.configurationType(minor), withHeader(value));
+  const encoded = encodeTyped(catalogue.configurationType(minor), { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND });
   return keepsRotationOff && value.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
-}
-
-function withHeader(value: JsonObject): JsonObject {
-  return { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
 }

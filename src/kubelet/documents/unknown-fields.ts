@@ -112,7 +112,6 @@ function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, reado
   return places;
 }
 
-/** A field of another minor. */
 function fieldOfOtherMinor(
   place: FieldLocation,
   lenient: boolean,

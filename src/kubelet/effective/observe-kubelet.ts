@@ -185,7 +185,6 @@ function supportedMinor(version: string, host: string): Minor {
   throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `kubelet ${version} is not supported; supported versions: ${range}` });
 }
 
-/** Adds the host to the problems of its files. */
 function withHost<T>(host: string, read: () => T): T {
   try {
     return read();

@@ -4,12 +4,15 @@ import { inlineValue } from '../../codec/inline-value.ts';
 import { formatMinor } from '../catalogue/catalogue.ts';
 import type { ConfigDiff, ConfigSide, FieldDifference, SideValue } from '../diff/diff-configs.ts';
 import { masked } from './field-changes.ts';
-import type { ExplainedField, LayerValue, NodeExplanation } from './node-explanation.ts';
+import type { LayerValue, NodeExplanation } from './node-explanation.ts';
 
 /** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
   const { node, kubernetesVersion, fields, flags, disagreements } = explanation;
-  const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
+  const rows = fields.flatMap((field) => [
+    [field.path, inlineValue(field.value), fromText(field)],
+    ...(wide ? field.lost.map((word) => ['', inlineValue(word.value), `overrides ${fromText(word)}`]) : []),
+  ]);
   const others = flags.filter(({ field }) => field === null);
   return joinLines([
     `${node}: kubelet ${kubernetesVersion}${stateText(explanation)}`,
@@ -44,16 +47,8 @@ function sourceLines({ source, process: running }: NodeExplanation): readonly st
   return [`configuration: ConfigMap ${namespace}/${name} (key ${kubeletConfigKey})${at}`];
 }
 
-function valueText({ value }: LayerValue): string {
-  return inlineValue(value);
-}
-
 function fromText({ layer, source }: LayerValue): string {
   return `${layer}: ${source}`;
-}
-
-function lostRows({ lost }: ExplainedField): readonly (readonly string[])[] {
-  return lost.map((word) => ['', valueText(word), `overrides ${fromText(word)}`]);
 }
 
 /** Renders a comparison as a table with the highest impact below. */

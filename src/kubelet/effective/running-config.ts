@@ -74,7 +74,6 @@ export function layerRunningConfig(input: RunningConfigInput): RunningConfig {
   return { layered: addFlags(current, input, problems), problems };
 }
 
-/** Defaults without a configuration file. */
 const FLAGS_ONLY_DEFAULTS: readonly (readonly [string, Json])[] = [
   ['authentication.anonymous.enabled', true],
   ['authentication.webhook.enabled', false],
@@ -198,9 +197,7 @@ export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/**
- * Fields with a path, and the first minor that resolves a relative path against the directory of the file.
- */
+/** Fields with a path, and the first minor that resolves a relative path against the directory of the file. */
 const PATH_FIELDS: readonly (readonly [string, Minor])[] = [
   ['staticPodPath', 0],
   ['authentication.x509.clientCAFile', 0],

@@ -126,10 +126,7 @@ export function parseContainerdConfig(toml: string): CgroupDriver | null {
 
 const RUNTIMES = '.containerd.runtimes.';
 
-/**
- * The name in brackets of a line that begins a section, with or without a trailing comment; null for other
- * lines.
- */
+/** The name in brackets of a line that begins a section, with or without a trailing comment; null for other lines. */
 function headingOf(line: string): string | null {
   const text = line.trim();
   const end = /\]\s{0,64}#/.exec(text)?.index ?? text.lastIndexOf(']');
@@ -163,7 +160,6 @@ export function parseCrioConfig(toml: string): CgroupDriver | null {
   return set === undefined ? (/^[ \t]*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);
 }
 
-/** Parses the driver that docker prints on a line of its own, possibly among warnings. */
 function parseDockerInfo(output: string): CgroupDriver | null {
   return parseDriver(/^(?:systemd|cgroupfs)$/im.exec(output)?.[0] ?? '');
 }

@@ -31,13 +31,11 @@ export const nodeChecks = defineFact(
     },
   },
   ({ swaps, cgroup, kernel, forward4, forward6, commands }) => ({
-    /** Names of swap areas in use. */
     swaps: swaps?.content === undefined ? null : parseSwaps(swaps.content),
     cgroupVersion: cgroupVersionOf(cgroup),
     kernelRelease: kernel.exitCode === 0 ? kernel.stdout.trim() : null,
     ipv4Forward: forward4?.content === undefined ? null : forward4.content.trim() === '1',
     ipv6Forward: forward6?.content === undefined ? null : forward6.content.trim() === '1',
-    /** Commands required by kubeadm that are missing on PATH. */
     missingCommands: commands.exitCode === 0 ? commands.stdout.split('\n').filter(Boolean) : null,
   }),
 );

@@ -7,9 +7,7 @@ import { CGROUP_VERSION, cgroupVersionOf } from './cgroup-driver.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';
 
-/**
- * A kubelet's verdict on a configuration. `unknown`: the kubelet did not run, or its output has no verdict.
- */
+/** A kubelet's verdict on a configuration. `unknown`: the kubelet did not run, or its output has no verdict. */
 export type KubeletAcceptance =
   | { readonly verdict: 'accepted' }
   | { readonly verdict: 'refused'; readonly cause: string; readonly hint: string; readonly isHost: boolean }
@@ -35,17 +33,11 @@ export function kubeletAcceptance(kubeletPath: string, config: string, flags: re
   );
 }
 
-export interface QueriedKubelet {
-  /** Null: `--version` failed or printed something else. */
-  readonly version: string | null;
-  /** The shell could not execute the binary. */
-  readonly isMissing: boolean;
-  /** Null: unknown. */
-  readonly cgroupVersion: 1 | 2 | null;
-}
-
-/** The version of a kubelet binary and the cgroup version of the host. */
-export function queriedKubelet(kubeletPath: string): Fact<QueriedKubelet> {
+/**
+ * The version of a kubelet binary (null: `--version` failed or printed something else), whether the shell could not execute the
+ * binary, and the cgroup version of the host (null: unknown).
+ */
+export function queriedKubelet(kubeletPath: string) {
   return defineFact(
     {
       version: { kind: 'command', argv: [kubeletPath, '--version'] },
@@ -91,10 +83,7 @@ function lastLine(output: string): string {
   return output.trim().split('\n').at(-1)?.trim() ?? '';
 }
 
-/**
- * Flags that the query sets itself, that would give the kubelet access to the cluster, or that redirect its
- * output.
- */
+/** Flags that the query sets itself, that would give the kubelet access to the cluster, or that redirect its output. */
 const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
   ...['config', 'cert-dir', 'root-dir', 'lock-file', 'exit-on-lock-contention', 'kubeconfig', 'bootstrap-kubeconfig', 'dynamic-config-dir'],
   ...['help', 'version', 'runonce', 'log-dir', 'log-file', 'logtostderr', 'stderrthreshold'],

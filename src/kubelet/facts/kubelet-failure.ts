@@ -1,9 +1,7 @@
 import type { UnitState } from '../../host/facts/unit.ts';
 import { PATTERNS } from './kubelet-failure-patterns.ts';
 
-/**
- * The cause of a kubelet failure in the user's terms, and a hint. `fatal` causes do not resolve by waiting.
- */
+/** The cause of a kubelet failure in the user's terms, and a hint. `fatal` causes do not resolve by waiting. */
 export interface KubeletFailure {
   readonly cause: string;
   readonly hint: string;
@@ -214,7 +212,6 @@ function splitRuns(journal: string) {
   });
 }
 
-/** Reads a message of systemd about the end of a process. */
 function readNotice(run: OpenRun, notice: string): void {
   if (/killed by the OOM killer|Failed with result 'oom-kill'/.test(notice)) run.by = 'oom-killer';
   if (/: Watchdog timeout/.test(notice)) run.by = 'watchdog';
@@ -249,9 +246,7 @@ function journalEntries(journal: string): readonly string[] {
   return entries;
 }
 
-/**
- * Limits for journals of misbehaving hosts: more lines than requested, or longer lines than a kubelet prints.
- */
+/** Limits for journals of misbehaving hosts: more lines than requested, or longer lines than a kubelet prints. */
 const MAX_LINES = 2000;
 const MAX_LINE = 64 * 1024;
 
@@ -262,10 +257,7 @@ function lastLines(journal: string): readonly string[] {
     .map((line) => line.slice(0, MAX_LINE));
 }
 
-/**
- * `message: error` of a log entry in klog format or JSON; null for information and warnings. Other lines
- * unchanged.
- */
+/** `message: error` of a log entry in klog format or JSON; null for information and warnings. Other lines unchanged. */
 function errorText(entry: string): string | null {
   const klog = /^([IWEF])\d{4} \S+\s+\d+ [^\]]+\] ([\s\S]*)$/.exec(entry);
   if (klog) return klog[1] === 'I' || klog[1] === 'W' ? null : klogText(klog[2] as string);

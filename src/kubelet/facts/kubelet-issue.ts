@@ -2,10 +2,7 @@ import { readJournal } from '../../host/access/journal.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { shortened } from './kubelet-failure.ts';
 
-/**
- * Errors of a running kubelet about the API server: in structured logs, and in the format before kubelet
- * 1.21.
- */
+/** Errors of a running kubelet about the API server: in structured logs, and in the format before kubelet 1.21. */
 const FAILURES: readonly { readonly after: RegExp; readonly error: RegExp }[] = [
   {
     after: /Failed while requesting a signed certificate from the (?:control plane|master)/,

@@ -45,7 +45,10 @@ export function leftoversExcept(removed: readonly string[]) {
       const some = (list: readonly string[] | null): boolean => (list ?? []).length > 0;
       add(some(found.cni), `${CNI_DIR} (${(found.cni ?? []).join(', ')})`, `rm -rf ${CNI_DIR}`);
       add(some(found.cniState), '/var/lib/cni', 'rm -rf /var/lib/cni');
-      const [rules = 0, services = 0, ...links] = readNetwork(found.network.exitCode === 0 ? found.network.stdout : '');
+      const [rules = 0, services = 0, ...links] = (found.network.exitCode === 0 ? found.network.stdout : '')
+        .trim()
+        .split(/\s+/)
+        .filter(Boolean);
       add(
         Number(rules) > 0,
         `${rules} chains and tables of iptables and nftables`,
@@ -72,10 +75,6 @@ export function leftoversExcept(removed: readonly string[]) {
       return items;
     },
   );
-}
-
-function readNetwork(stdout: string): readonly string[] {
-  return stdout.trim().split(/\s+/).filter(Boolean);
 }
 
 function setsExtraArgs(text: string | undefined): boolean {

@@ -4,10 +4,7 @@ import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { CommandFact } from '../../host/facts/query.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 
-/**
- * What a host presents to show which Node its kubelet is. All of it is data until `proveNode` has verified
- * it.
- */
+/** What a host presents to show which Node its kubelet is. All of it is data until `proveNode` has verified it. */
 export interface NodeEvidence {
   /** File with the client certificate; null: no kubelet kubeconfig exists. */
   readonly source: string | null;

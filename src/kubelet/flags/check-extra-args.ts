@@ -17,9 +17,7 @@ const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
 ]);
 
 export interface KubeletToCheck extends KubeletReader {
-  /**
-   * The kubelet is not installed yet: the minor is the cluster's, and the future binary may have other flags.
-   */
+  /** The kubelet is not installed yet: the minor is the cluster's, and the future binary may have other flags. */
   readonly assumed: boolean;
 }
 

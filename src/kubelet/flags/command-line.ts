@@ -42,9 +42,7 @@ function splitFlag(word: string): { readonly name: string; readonly value?: stri
   return { name: long[1] as string, value: long[2] };
 }
 
-/**
- * A flag outside the catalogue has an unknown type: a next word that looks like a value is used as its value.
- */
+/** A flag outside the catalogue has an unknown type: a next word that looks like a value is used as its value. */
 function takesNextWord(entry: FlagEntry | undefined, next: string | undefined): boolean {
   if (next === undefined) return false;
   return entry === undefined ? !next.startsWith('-') : !WITHOUT_VALUE.has(entry.type);

@@ -5,11 +5,6 @@ import { cidrContains, parseCidr, parseIp } from '../../base/text/ip.ts';
 export const NODE_IP_FORM =
   'Write an IP address, or a subnet that contains exactly one address of the host. For dual-stack (IPv4 and IPv6), write two values, comma-separated';
 
-/** Whether the text is a subnet, such as `10.0.0.0/24`, that selects an address of the host. */
-function isNodeSubnet(part: string): boolean {
-  return parseCidr(part) !== null;
-}
-
 /** Whether the text is one address or subnet, or one of each family. */
 export function isNodeIp(written: string): boolean {
   const families = written.split(',').map((part) => (parseIp(part) ?? parseCidr(part)?.address)?.family);
@@ -30,7 +25,7 @@ export function isNodeIp(written: string): boolean {
 export function nodeIpOn(written: string, addresses: readonly string[] | null): string {
   return written
     .split(',')
-    .map((part) => (isNodeSubnet(part) ? addressIn(part, addresses) : part))
+    .map((part) => (parseCidr(part) !== null ? addressIn(part, addresses) : part))
     .join(',');
 }
 

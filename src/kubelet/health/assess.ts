@@ -12,10 +12,7 @@ export interface Observation {
     /** Automatic restarts counted by systemd. */
     readonly restarts: number;
   } | null;
-  /**
-   * Payload on the command line of the process; `local` for another configuration; null: no process, or
-   * unknown.
-   */
+  /** Payload on the command line of the process; `local` for another configuration; null: no process, or unknown. */
   readonly runs: string | null;
   /** Process ID of the kubelet; absent or null: no process. */
   readonly pid?: number | null;
@@ -261,9 +258,7 @@ function isUp({ unit, healthz }: Observation): boolean {
   return unit?.activeState === 'active' && (healthz === null || healthz.ok);
 }
 
-/**
- * Stopped by an administrator or a package upgrade: a kubelet that fails is restarted, or its unit is failed.
- */
+/** Stopped by an administrator or a package upgrade: a kubelet that fails is restarted, or its unit is failed. */
 function isStopped({ unit }: Observation): boolean {
   return unit?.activeState === 'inactive' || unit?.activeState === 'deactivating';
 }
@@ -301,11 +296,11 @@ export function configzSignals(differing: readonly string[]): readonly FoundSign
   return differing.length === 0 ? [] : [{ signal: 'configz', seen: differing.slice(0, MOST_FIELDS).join(', ') }];
 }
 
-/** The node before a change; null: not known, so that every problem counts. */
-type NodeBefore = Pick<TrialBaseline, 'isReady' | 'pressures'> | null;
-
-/** The signals from the conditions of the Node. */
-export function nodeSignals(before: NodeBefore, { ready, pressures }: Pick<Observation, 'ready' | 'pressures'>): readonly FoundSignal[] {
+/** The signals from the conditions of the Node. @param before null: not known, so that every problem counts */
+export function nodeSignals(
+  before: Pick<TrialBaseline, 'isReady' | 'pressures'> | null,
+  { ready, pressures }: Pick<Observation, 'ready' | 'pressures'>,
+): readonly FoundSignal[] {
   const added = pressures.filter((name) => before?.pressures.includes(name) !== true);
   return [
     ...(ready !== null && !ready.is && before?.isReady !== false ? [{ signal: 'not-ready', seen: ready.why } as const] : []),
@@ -327,7 +322,10 @@ function cpuSignals({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | 
 }
 
 /** The signals from the pods of the node. A node that was under pressure before evicts pods with any configuration. */
-export function podSignals(before: NodeBefore, { losses, probe }: Pick<Observation, 'losses' | 'probe'>): readonly FoundSignal[] {
+export function podSignals(
+  before: Parameters<typeof nodeSignals>[0],
+  { losses, probe }: Pick<Observation, 'losses' | 'probe'>,
+): readonly FoundSignal[] {
   const hadPressure = before !== null && before.pressures.length > 0;
   const lost = (losses ?? []).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
   const found = lost.map(({ kind, pod, seen }): FoundSignal => ({ signal: kind, seen, pod }));

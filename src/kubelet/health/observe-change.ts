@@ -161,10 +161,7 @@ function hasReported(node: KubeObject, { node: before, restarts, startedAt }: No
   return now !== null && now !== heartbeat && (startedAt === null || Date.parse(now) / 1000 >= startedAt);
 }
 
-/**
- * An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no
- * effect.
- */
+/** An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no effect. */
 function overridden(nodeName: string, override: ConfigSource, what: string): string {
   return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}. Change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
 }
@@ -188,15 +185,12 @@ function readShown({ configz }: { readonly configz: JsonObject | null }, { nodeN
   }
 }
 
-/** State reported by the Node, as far as it concerns the running kubelet. */
-export type NodeReport = Pick<Observation, 'ready' | 'pressures'>;
-
 /**
- * Reads the state of a Node, ignoring reports of a previous kubelet process.
+ * Reads the state of a Node as far as it concerns the running kubelet, ignoring reports of a previous kubelet process.
  * @param node null: the API server is unreachable
  * @param startedAt start time of the kubelet, in milliseconds since 1970
  */
-export function readNodeReport(node: KubeObject | null, startedAt: number): NodeReport {
+export function readNodeReport(node: KubeObject | null, startedAt: number): Pick<Observation, 'ready' | 'pressures'> {
   if (node === null) return { ready: null, pressures: [] };
   const issues = nodeIssues(node);
   const heartbeat = Date.parse(readyHeartbeat(node) ?? '');

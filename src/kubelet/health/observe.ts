@@ -70,10 +70,7 @@ export interface ObserveHealthOptions {
 const JOURNAL_LINES = 300;
 const LONGEST_CAUSE = 500;
 
-/**
- * Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the
- * journal.
- */
+/** Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the journal. */
 export async function observeHealth(
   host: Host,
   { healthzUrl, restarts, sinceSeconds, signal }: ObserveHealthOptions,

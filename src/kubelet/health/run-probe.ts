@@ -31,21 +31,23 @@ export interface ProbeDriver<Seen = ProbeReading> {
   remove(): Promise<void>;
 }
 
-export interface ProbeWait extends Pick<Wait<never, never>, 'timeoutMs' | 'pauseMs'> {
-  /** A failure that the kubelet reports for this time ends the wait. */
-  readonly failedMs: number;
-  /** Called with each check; an error ends the wait. */
-  readonly meanwhile?: (() => Promise<void>) | undefined;
-}
-
 /**
  * Waits until the container of a probe pod runs, and removes the pod, also after errors and interruptions.
+ * @param wait `failedMs`: a failure that the kubelet reports for this time ends the wait; `meanwhile`: called with each check, an
+ *   error ends the wait
  * @throws the signal's reason; errors of `meanwhile`
  */
 export async function runProbe(
   context: WaitContext,
   driver: ProbeDriver,
-  { timeoutMs, pauseMs, failedMs, meanwhile }: ProbeWait,
+  {
+    failedMs,
+    meanwhile,
+    ...wait
+  }: Pick<Wait<never, never>, 'timeoutMs' | 'pauseMs'> & {
+    readonly failedMs: number;
+    readonly meanwhile?: (() => Promise<void>) | undefined;
+  },
 ): Promise<ProbeOutcome> {
   let failedAtMs: number | null = null;
   const explained = async (seen: string): Promise<string> => {
@@ -63,8 +65,7 @@ export async function runProbe(
         failedAtMs ??= elapsedMs();
         return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(seen.why) } };
       },
-      timeoutMs,
-      pauseMs,
+      ...wait,
       progressMs: 5_000,
       describe: (seen, waitedMs) => `waiting for probe pod ${driver.name}, ${Math.round(waitedMs / 1000)} s: ${textOf(seen)}`,
       timedOut: async (seen) =>
@@ -143,7 +144,9 @@ export async function deleteStaleProbePods(
   { cluster, phase }: Pick<ApiProbe, 'cluster' | 'phase'>,
   pods: readonly KubeObject[],
 ): Promise<void> {
-  for (const pod of pods) if (isProbe(pod) && !readPod(pod).isStatic) await deleteProbe(context, cluster, phase, podRef(pod));
+  for (const pod of pods)
+    if (isProbe(pod) && !readPod(pod).isStatic)
+      await deleteProbe(context, cluster, phase, refOf({ ...pod, apiVersion: 'v1', kind: 'Pod' }));
 }
 
 /**
@@ -160,10 +163,6 @@ function podOnNode({ nodeName, image }: ApiProbe, now: Date): KubeObject {
   const name = `${PROBE_NAME}-${trimTrailing(nodeName.slice(0, 200), '-.')}-${now.getTime().toString(36)}`;
   const pod = probePod(name, image);
   return { ...pod, spec: { ...(pod.spec as object), nodeName, activeDeadlineSeconds: MAX_SECONDS } };
-}
-
-function podRef({ metadata: { namespace = '', name } }: KubeObject): ObjectRef {
-  return { apiVersion: 'v1', kind: 'Pod', namespace, name };
 }
 
 function nameOf({ metadata }: KubeObject): string {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts';
+import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { cleanPath } from '../../base/text/clean-path.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
@@ -46,7 +46,7 @@ export function kubeadmDefaults(input: KubeadmDefaultsInput): JsonObject {
 export function adviseKubeadmDefaults(config: JsonObject, input: KubeadmDefaultsInput): readonly Warning[] {
   const leaves = leavesOf(config);
   const warnings = kubeadmDefaultList(input)
-    .filter(({ path, value, advise }) => advise && leaves.has(path.join('.')) && !sameText(leaves.get(path.join('.')), value))
+    .filter(({ path, value, advise }) => advise && leaves.has(path.join('.')) && !jsonEqual(leaves.get(path.join('.')), value))
     .map(({ path, value }) => recommended(path.join('.'), value, leaves.get(path.join('.')) as Json));
   if (typeof config.readOnlyPort === 'number' && config.readOnlyPort !== 0)
     warnings.push(recommended('readOnlyPort', 0, config.readOnlyPort));
@@ -61,10 +61,6 @@ export function adviseKubeadmDefaults(config: JsonObject, input: KubeadmDefaults
 function recommended(field: string, value: Json, given: Json): Warning {
   const message = `The recommended value for "${field}" in "KubeletConfiguration" is: ${formatGo(value)}; the provided value is: ${formatGo(given)}`;
   return { code: 'KUBELET_RECOMMENDED_VALUE', field, message };
-}
-
-function sameText(a: Json | undefined, b: Json): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** A value as printed by Go's `%v` in kubeadm's message. */

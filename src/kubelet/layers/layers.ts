@@ -115,10 +115,7 @@ function joinPath(prefix: string, key: string): string {
   return prefix === '' ? key : `${prefix}.${key}`;
 }
 
-/**
- * Merges an overlay: objects by key; lists and scalars are replaced (as in the kubelet's own drop-in
- * directory).
- */
+/** Merges an overlay: objects by key; lists and scalars are replaced (as in the kubelet's own drop-in directory). */
 export function mergeConfig(base: JsonObject, overlay: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base));
   for (const [key, value] of Object.entries(overlay)) {

@@ -3,18 +3,12 @@ import { maskSecrets } from '../../base/text/mask.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { isAtOrBelow, type LayeredConfig, leavesOf, type Origin } from './layers.ts';
 
-/** A field of the local configuration for which a kubelet uses the value of a ConfigMap. */
-interface OverriddenField {
-  readonly path: string;
-  /** Undefined here and below: unset. */
-  readonly desired: Json | undefined;
-  readonly running: Json | undefined;
-  /** The value of the local configuration changes; otherwise it was overridden before. */
-  readonly isChanged: boolean;
-}
-
 export interface Overrides {
-  readonly fields: readonly OverriddenField[];
+  /**
+   * Fields of the local configuration for which a kubelet uses the value of a ConfigMap; undefined: unset. `isChanged`: the value
+   * of the local configuration changes; otherwise it was overridden before.
+   */
+  readonly fields: readonly (Pick<HiddenField, 'path' | 'running'> & { readonly desired: Json | undefined; readonly isChanged: boolean })[];
   /** Changed fields for which the host does not show whether the ConfigMap sets them. */
   readonly unknown: readonly string[];
 }
@@ -36,7 +30,7 @@ export function findOverrides({
   readonly sets: readonly string[] | null | undefined;
 }): Overrides {
   const [old, desired, current] = [leavesOf(before.config), leavesOf(after.config), leavesOf(running.config)];
-  const fields: OverriddenField[] = [];
+  const fields: Overrides['fields'][number][] = [];
   const unknown: string[] = [];
   for (const path of [...new Set([...old.keys(), ...desired.keys(), ...current.keys()])].sort()) {
     if (jsonEqual(desired.get(path), current.get(path))) continue;
@@ -55,7 +49,7 @@ export function isSetBy(leaves: readonly string[], path: string): boolean {
 }
 
 /** `maxPods (desired 20, running 33)`. Confidential values are omitted. */
-export function describeOverridden({ path, desired, running }: OverriddenField): string {
+export function describeOverridden({ path, desired, running }: Overrides['fields'][number]): string {
   if (isAtOrBelow(path, CONFIDENTIAL)) return path;
   return maskSecrets(`${path} (desired ${inlineValue(desired)}, running ${inlineValue(running)})`);
 }

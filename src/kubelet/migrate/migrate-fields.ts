@@ -125,10 +125,7 @@ const CHANGED_MEANINGS: readonly {
   readonly after: string;
 }[] = [{ path: 'eventRecordQPS', value: 0, since: 37, before: '5 events per second', after: 'unlimited events' }];
 
-/**
- * Converts `logging.flushFrequency`, which changed from nanoseconds to nanoseconds or a duration. Null:
- * unchanged.
- */
+/** Converts `logging.flushFrequency`, which changed from nanoseconds to nanoseconds or a duration. Null: unchanged. */
 function convert(value: Json, { type }: Field): Json | null {
   if (type === 'durationOrNanoseconds' && typeof value === 'number') return formatGoDuration(BigInt(value));
   if (type !== 'int64' || typeof value !== 'string') return null;

@@ -125,9 +125,7 @@ function isUnset(value: Json | undefined, [name, ...rest]: readonly string[]): b
   return !isJsonObject(value) || isUnset(value[name], rest);
 }
 
-/**
- * The fields that the old kubelet read, and the ignored fields at these paths as the new kubelet reads them.
- */
+/** The fields that the old kubelet read, and the ignored fields at these paths as the new kubelet reads them. */
 function withIgnoredFields(old: JsonObject, next: JsonObject, paths: ReadonlySet<string>, parent = ''): JsonObject {
   const added = Object.entries(next).flatMap(([name, value]): [string, Json][] => {
     const path = parent === '' ? name : `${parent}.${name}`;

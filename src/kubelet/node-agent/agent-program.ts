@@ -9,12 +9,6 @@ export const AGENT_DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
 /** The oldest Node.js version that runs the bundle. */
 export const OLDEST_NODEJS_VERSION: readonly [number, number] = [20, 19];
 
-/**
- * Type of a program file: the bundle, which needs Node.js on the host, or an executable for one machine type
- * (`uname -m`).
- */
-type ProgramKind = { readonly kind: 'bundle' } | { readonly kind: 'executable'; readonly machine: string } | { readonly kind: 'other' };
-
 /** `e_machine` of ELF files, named as by `uname -m`. */
 const MACHINES: Readonly<Record<number, string>> = {
   40: 'armv7l',
@@ -25,8 +19,14 @@ const MACHINES: Readonly<Record<number, string>> = {
   243: 'riscv64',
 };
 
-/** Detects the type of a program from its first bytes. @see elf(5) */
-export function programKind({ head }: Pick<LargeFile, 'head'>): ProgramKind {
+/**
+ * Detects the type of a program from its first bytes: the bundle, which needs Node.js on the host, or an executable for one
+ * machine type (`uname -m`).
+ * @see elf(5)
+ */
+export function programKind({
+  head,
+}: Pick<LargeFile, 'head'>): { readonly kind: 'executable'; readonly machine: string } | { readonly kind: 'bundle' | 'other' } {
   if (head.startsWith('\x7fELF')) {
     const isBig = head.charCodeAt(5) === 2;
     const [first, second] = [head.charCodeAt(18), head.charCodeAt(19)];
@@ -35,11 +35,12 @@ export function programKind({ head }: Pick<LargeFile, 'head'>): ProgramKind {
   return /^#!.*\bnode\b/.test(head) ? { kind: 'bundle' } : { kind: 'other' };
 }
 
-/**
- * The path of a program on a host. The name contains its hash, so that a running program is never
- * overwritten.
- */
-export function programPath(directory: string, { sha256 }: Pick<LargeFile, 'sha256'>, kind: ProgramKind['kind']): string {
+/** The path of a program on a host. The name contains its hash, so that a running program is never overwritten. */
+export function programPath(
+  directory: string,
+  { sha256 }: Pick<LargeFile, 'sha256'>,
+  kind: ReturnType<typeof programKind>['kind'],
+): string {
   return `${trimTrailing(directory, '/')}/kubeletadm-${sha256.slice(0, 12)}${kind === 'bundle' ? '.mjs' : ''}`;
 }
 

@@ -27,9 +27,12 @@ export function isHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
-export function checkpointsDirectory(directory: string): string {
-  return `${directory}/checkpoints`;
-}
+const fileNamed =
+  (name: string) =>
+  (directory: string): string =>
+    `${directory}/${name}`;
+
+export const checkpointsDirectory = fileNamed('checkpoints');
 
 /** The directory of one checkpoint. */
 export function checkpointDirectory(directory: string, hash: string): string {
@@ -42,47 +45,23 @@ export function stateFiles(directory: string): readonly [string, string] {
 }
 
 /** Environment file for the kubelet unit that selects the configuration. Absent: local configuration. */
-export function pointerFile(directory: string): string {
-  return `${directory}/active.env`;
-}
-
-/**
- * The pointer to the rollback configuration, written before a trial: a rollback only renames it, which works
- * on a full disk.
- */
-export function rollbackPointerFile(directory: string): string {
-  return `${directory}/rollback.env`;
-}
-
-/**
- * Requests of the agent that the API server rejected: read by `dynamic inspect` when the Node status cannot
- * show them.
- */
-export function accessFile(directory: string): string {
-  return `${directory}/access.json`;
-}
-
+export const pointerFile = fileNamed('active.env');
+/** The pointer to the rollback configuration, written before a trial: a rollback only renames it, which works on a full disk. */
+export const rollbackPointerFile = fileNamed('rollback.env');
+/** Requests of the agent that the API server rejected: for `dynamic inspect` when the Node status cannot show them. */
+export const accessFile = fileNamed('access.json');
 /** The signers whose configurations the agent accepts. Written by `dynamic enable --require-signature`. */
-export function signersFile(directory: string): string {
-  return `${directory}/signers.yaml`;
-}
-
+export const signersFile = fileNamed('signers.yaml');
 /** The signed configuration that the agent accepted last: older ones are refused. */
-export function acceptedFile(directory: string): string {
-  return `${directory}/accepted.json`;
-}
-
+export const acceptedFile = fileNamed('accepted.json');
 /** State files of the kubelet's managers that a trial removed: a rollback restores them. */
-export function managerStatesFile(directory: string): string {
-  return `${directory}/manager-states.json`;
-}
-
+export const managerStatesFile = fileNamed('manager-states.json');
 /** Reserves disk space: removed when the disk is full, so that the state of a rollback can be written. */
-export function reserveFile(directory: string): string {
-  return `${directory}/reserve`;
-}
+export const reserveFile = fileNamed('reserve');
+/** Where agents of earlier versions stored their own token. */
+export const formerTokenFile = fileNamed('token');
 
-/** The content of that file: larger than any state file and not compressible by a file system. */
+/** The content of `reserveFile`: larger than any state file and not compressible by a file system. */
 export function reserveText(): string {
   let text = '';
   for (let i = 0; text.length < RESERVE_BYTES; i++) text += `${createHash('sha512').update(String(i)).digest('base64')}\n`;
@@ -91,15 +70,7 @@ export function reserveText(): string {
 
 const RESERVE_BYTES = 64 * 1024;
 
-/** Where agents of earlier versions stored their own token. */
-export function formerTokenFile(directory: string): string {
-  return `${directory}/token`;
-}
-
-/**
- * The content of the pointer. The path contains the hash, so that the kubelet command line shows the
- * checkpoint.
- */
+/** The content of the pointer. The path contains the hash, so that the kubelet command line shows the checkpoint. */
 export function formatPointer(directory: string, hash: string): string {
   return `# Written by kubeletadm agent. Remove it and restart the kubelet for the local configuration.
 KUBELET_CONFIG_ARGS=--config=${checkpointDirectory(directory, hash)}/${PAYLOAD_FILE}

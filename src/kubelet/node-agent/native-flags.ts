@@ -8,10 +8,7 @@ import type { Minor } from '../catalogue/catalogue.ts';
 export const NATIVE_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf';
 /** Directory used by kubeadm up to 1.19. */
 export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
-/**
- * From this minor version on the feature needs its gate, set as a flag: the configuration file is read too
- * late.
- */
+/** From this minor version on the feature needs its gate, set as a flag: the configuration file is read too late. */
 export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 

@@ -18,18 +18,14 @@ export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalo
   const problems = validateKubeletConfiguration(document, { minor, catalogue })
     .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));
-  const errors = assumed ? problems.filter(({ code }) => !isRule(code)) : problems;
+  // Decoding errors have other codes than rules for values.
+  const errors = assumed ? problems.filter(({ code }) => !code.startsWith('KUBELET_')) : problems;
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return problems.map(({ code, path, message, hint }) => ({
     code,
     message: `${path}: ${message}${hint === undefined ? '' : `. ${hint}`}`,
     field: path,
   }));
-}
-
-/** A validation rule for values, in contrast to a decoding error. */
-function isRule(code: string): boolean {
-  return code.startsWith('KUBELET_');
 }
 
 /** Adds the layer of the value at the path of a problem: the rendered configuration is not a file yet. */

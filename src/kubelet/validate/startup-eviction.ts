@@ -7,10 +7,7 @@ import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
 import { entriesAt, isTrue } from '../documents/values.ts';
 import { type Finding, type Rule, unknownEnumValue } from './rule.ts';
 
-/**
- * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before
- * 1.20.
- */
+/** The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before 1.20. */
 const ALLOCATABLE_NODE_FS_UNTIL: Minor = 19;
 /** The first minor with a container file system separate from the image file system. */
 const CONTAINER_FS_SINCE: Minor = 29;
@@ -70,7 +67,6 @@ export const EVICTION_ADVICE_RULES: readonly Rule[] = [
   },
 ];
 
-/** The first minor with mergeDefaultEvictionSettings. */
 const MERGE_SINCE: Minor = 33;
 
 /** The finding for a partial `evictionHard`; empty: none. */
@@ -143,10 +139,7 @@ function faultOfReclaim(text: string): string | null {
   return quantitySign(quantity) === -1 ? 'is negative' : null;
 }
 
-/**
- * Several trailing percent signs are accepted. Numbers have 32 bits; Go's words for numbers (`NaN`) are
- * rejected.
- */
+/** Several trailing percent signs are accepted. Numbers have 32 bits; Go's words for numbers (`NaN`) are rejected. */
 function parsePercentage(text: string): number | null {
   const match = /^([+-]?(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?)%+$/.exec(text);
   const percentage = Math.fround(Number(match?.[1]?.replaceAll('_', '') ?? Number.NaN));

@@ -36,7 +36,6 @@ export async function checkDirectories(
 /** `NAMESPACE_NAME_UID`; static pods have a hash of 32 digits as their UID. */
 const POD_LOGS = /^[a-z0-9-]+_[a-z0-9.-]+_(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
-/** Number of entries that a reason names. */
 const NAMED = 3;
 
 async function podLogsIssue(host: Host, directory: string, signal?: AbortSignal): Promise<string | null> {

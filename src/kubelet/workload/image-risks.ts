@@ -6,7 +6,6 @@ import type { RiskInput } from './risk-input.ts';
 /** Fields that decide whether a pod must prove that it may pull an image that is on the node. */
 export const IMAGE_POLICY = ['imagePullCredentialsVerificationPolicy', 'preloadedImagesVerificationAllowlist'] as const;
 
-/** Number of images that a reason names. */
 const NAMED = 3;
 
 /**
@@ -44,7 +43,6 @@ export function imageRisks({ before, after, pods, host }: RiskInput): readonly P
   return [loss(path, why)];
 }
 
-/** Whether the kubelet verifies credentials for an image that it did not pull. */
 function mustVerify(config: JsonObject, image: string): boolean {
   const policy = textAt(config, 'imagePullCredentialsVerificationPolicy');
   if (policy === 'AlwaysVerify') return true;

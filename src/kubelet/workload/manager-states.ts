@@ -9,8 +9,6 @@ import type { RiskChange } from './risk-input.ts';
 /** State files of managers below the kubelet's root directory, by the field of their policy. */
 export const MANAGER_STATES = { cpuManagerPolicy: 'cpu_manager_state', memoryManagerPolicy: 'memory_manager_state' } as const;
 
-type PolicyField = keyof typeof MANAGER_STATES;
-
 /** The root directory of a kubelet with these flags. */
 export function rootDirOf(flags: readonly { readonly name: string; readonly value: string }[]): string {
   return flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
@@ -44,7 +42,7 @@ export function outdatedManagerStates(
   rootDir: string,
   found: ReadonlyMap<string, string>,
 ): readonly { readonly path: string; readonly content: string; readonly reason: string }[] {
-  return (Object.entries(MANAGER_STATES) as [PolicyField, string][]).flatMap(([field, file]) => {
+  return (Object.entries(MANAGER_STATES) as [keyof typeof MANAGER_STATES, string][]).flatMap(([field, file]) => {
     const path = `${rootDir}/${file}`;
     const content = found.get(path);
     const stored = content === undefined ? null : storedPolicy(content);
@@ -99,7 +97,7 @@ export function storedPolicy(content: string): string | null {
 }
 
 /** Parts of a configuration that a static policy compares with its state file. */
-const RESERVATIONS: Readonly<Record<PolicyField, readonly { readonly name: string; read(config: JsonObject): Json }[]>> = {
+const RESERVATIONS: Readonly<Record<keyof typeof MANAGER_STATES, readonly { readonly name: string; read(config: JsonObject): Json }[]>> = {
   cpuManagerPolicy: [
     { name: 'reservedSystemCPUs', read: (config) => textAt(config, 'reservedSystemCPUs') },
     { name: 'CPU reservation (kubeReserved, systemReserved)', read: reservedCpus },

@@ -52,7 +52,6 @@ export function hintOfRisks(risks: readonly Pick<PodRisk, 'path' | 'pods' | 'sto
     : `${start}, or pass --allow-pod-loss to apply the change anyway`;
 }
 
-/** Number of pods that a text names. */
 const NAMED = 5;
 
 /** `maxPods 1 is less than the 3 pods of the node: default/a, default/b would be terminated`. Long lists of pods are cut. */

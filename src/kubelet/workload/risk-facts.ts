@@ -101,8 +101,6 @@ function filesOf(change: RiskChange): readonly string[] {
   return [...files, ...sockets].flatMap(([field, path]) => (path !== '' && affects(change, [field]) ? [path] : []));
 }
 
-type Manifests = HostRiskFacts['manifests'][string];
-
 /** The files that the kubelet reads at a path of static pods; null: the path does not exist. */
 function manifestFiles(paths: readonly string[]): Fact<Readonly<Record<string, readonly string[] | null>>> {
   const queries: Record<string, FactQuery> = {};
@@ -126,7 +124,7 @@ function manifestFiles(paths: readonly string[]): Fact<Readonly<Record<string, r
  * Reads the static pods of a directory. @returns null: the directory does not exist
  * @throws the errors of `host.query`
  */
-export async function readStaticPods(host: Host, directory: string, signal?: AbortSignal): Promise<Manifests> {
+export async function readStaticPods(host: Host, directory: string, signal?: AbortSignal): Promise<HostRiskFacts['manifests'][string]> {
   const manifests = await readManifests(host, await observe(host, manifestFiles([directory]), signal), signal);
   return manifests[directory] ?? null;
 }
@@ -162,7 +160,7 @@ async function readPulledImages(host: Host, rootDir: string, signal?: AbortSigna
 }
 
 /** The pods of manifests; a text that is not a Pod has none. */
-function manifestsOf(texts: readonly string[]): NonNullable<Manifests> {
+function manifestsOf(texts: readonly string[]): readonly { readonly namespace: string; readonly name: string }[] {
   return texts.flatMap((text) => {
     const root = parseSource(text, 'manifest').documents[0]?.root ?? null;
     const value = root === null ? null : sourceToJson(root);
@@ -233,7 +231,6 @@ function parseSpace({ exitCode, stdout }: CommandFact): readonly (FileSystemSpac
   });
 }
 
-/** The default directory of the images of a runtime. */
 function imageDirectory(config: JsonObject): string {
   const socket = textAt(config, 'imageServiceEndpoint') || textAt(config, 'containerRuntimeEndpoint');
   return /crio/.test(socket) ? '/var/lib/containers' : /docker/.test(socket) ? '/var/lib/docker' : '/var/lib/containerd';

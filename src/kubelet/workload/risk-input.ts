@@ -93,30 +93,6 @@ export interface HostRiskFacts {
   readonly logind: LogindFacts | null;
 }
 
-/** No fact is known. */
-export const NO_RISK_FACTS: HostRiskFacts = {
-  files: {},
-  manifests: {},
-  memory: null,
-  nodeFs: null,
-  imageFs: null,
-  pids: null,
-  onlineCpus: null,
-  podTasks: null,
-  podsMemoryBytes: null,
-  ports: null,
-  addresses: null,
-  usesSwap: null,
-  cgroupVersion: null,
-  cgroups: null,
-  cpuTopology: null,
-  sharedCpus: null,
-  maxOpenFiles: null,
-  managerPolicies: {},
-  sysctls: {},
-  logind: null,
-};
-
 /** A change of a kubelet's configuration. */
 export interface RiskChange {
   /** The effective configuration of the running kubelet, with defaults; null: unknown. */

@@ -46,7 +46,6 @@ export async function findRisksOnHost(options: RisksOnHostOptions): Promise<read
   return [...(provider ?? []), ...findPodRisks({ before, after, ...pods, nodeName, minor, catalogue, host: found })];
 }
 
-/** Flags of a credential provider whose files do not exist. */
 async function providerRisks(
   host: Host,
   { flags, newFlags, hidden }: Required<Pick<RisksOnHostOptions, 'flags' | 'newFlags' | 'hidden'>>,
@@ -129,7 +128,6 @@ function namesIn(directory: string) {
   );
 }
 
-/** The names of the providers of a CredentialProviderConfig. */
 function providersIn(text: string): readonly string[] {
   const root = parseSource(text, 'config').documents[0]?.root ?? null;
   const value = root === null ? null : sourceToJson(root);

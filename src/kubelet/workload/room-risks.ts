@@ -154,12 +154,10 @@ export function podPidsRisks(input: RiskInput): readonly PodRisk[] {
   return [loss(path, why, names)];
 }
 
-/** The running pods that a kubelet may evict. */
 function evictablePods({ pods }: Pick<RiskInput, 'pods'>): readonly string[] {
   return namesOf(presentPods(pods, (pod) => pod.phase === 'Running' && !isCritical(pod)));
 }
 
-/** The amounts for pods before and after the change. */
 function roomsOf({ node, before, after, minor, host }: RiskInput): { readonly room: PodCapacity; readonly previous: PodCapacity } {
   const cores = node !== null ? Math.floor(node.capacity.cpuMillis / 1000) : coresOf(host?.onlineCpus ?? null);
   if (node === null) {
@@ -224,7 +222,6 @@ function amountText(amount: number, resource: string): string {
   return resource === 'cpu' ? `${Math.round(amount)}m` : `${Math.round(amount / 2 ** 20)}Mi`;
 }
 
-/** What the kubelet observes for a signal. */
 interface Signal {
   readonly available: number;
   readonly capacity: number;

@@ -3,8 +3,9 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { imageRisks, nameOf } from '../../../../src/kubelet/workload/image-risks.ts';
 import { readRiskFacts } from '../../../../src/kubelet/workload/risk-facts.ts';
-import { NO_RISK_FACTS, type RiskPod } from '../../../../src/kubelet/workload/risk-input.ts';
+import type { RiskPod } from '../../../../src/kubelet/workload/risk-input.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { NO_RISK_FACTS } from '../../../support/no-risk-facts.ts';
 
 const catalogue = await loadCatalogue();
 const DEFAULTS = { imagePullCredentialsVerificationPolicy: 'NeverVerifyPreloadedImages' };

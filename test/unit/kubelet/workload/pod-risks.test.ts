@@ -3,14 +3,9 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
 import { describeRisk, findPodRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
-import {
-  type HostRiskFacts,
-  NO_RISK_FACTS,
-  type NodeOffer,
-  type RiskInput,
-  type RiskPod,
-} from '../../../../src/kubelet/workload/risk-input.ts';
+import type { HostRiskFacts, NodeOffer, RiskInput, RiskPod } from '../../../../src/kubelet/workload/risk-input.ts';
 import { listening } from '../../../support/listening.ts';
+import { NO_RISK_FACTS } from '../../../support/no-risk-facts.ts';
 
 const catalogue = await loadCatalogue();
 const GI = 2 ** 30;
