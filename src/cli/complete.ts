@@ -2,8 +2,6 @@ import type { Command, Option } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { CommandServices } from './command.ts';
 import { commandFirst } from './command-first.ts';
-import type { PartialLine, Values } from './complete-values.ts';
-import { argumentValues, optionValues } from './complete-values.ts';
 
 /** The word at the cursor: the value of an option, an argument, the name of an option, or behind `--`. */
 type Cursor =
@@ -112,4 +110,246 @@ function firstLine(text: string): string {
 /** A word as the shell reads it, for the simple case of quotes around all of it; bash passes quotes on. */
 function unquote(word: string): string {
   return /^(['"])(.*)\1$/s.exec(word)?.[2] ?? word;
+}
+
+/** Reads the values of one kind. */
+type Read = (services: CommandServices, line: PartialLine) => Values | Promise<Values>;
+
+const NONE: Values = { items: [] };
+const FILES: Values = { items: [], paths: 'files' };
+
+/** The values of an option. */
+function optionValues(services: CommandServices, line: PartialLine, option: Option): Values | Promise<Values> {
+  if (option.argChoices !== undefined) {
+    const items = option.argChoices.map((choice) => ({ value: choice.replace(/=TEMPLATE$/, '=') }));
+    return { items };
+  }
+  const read = OPTIONS[option.long ?? ''];
+  if (read !== undefined) return read(services, line);
+  if (/[<[](?:dir|directory)[>\]]/.test(option.flags)) return { items: [], paths: 'directories' };
+  return /[<[](?:file|path|socket)[>\]]/.test(option.flags) ? FILES : NONE;
+}
+
+/** The values of the next argument. */
+function argumentValues(services: CommandServices, line: PartialLine): Values | Promise<Values> {
+  const read = ARGUMENTS[line.path];
+  if (read !== undefined) return read(services, line);
+  const { registeredArguments: own } = line.command;
+  const argument = own[Math.min(line.args.length, own.length - 1)];
+  if (argument === undefined || (line.args.length >= own.length && !argument.variadic)) return NONE;
+  if (argument.argChoices !== undefined) return { items: argument.argChoices.map((value) => ({ value })) };
+  return /file|path|plan|^[ab]$/.test(argument.name()) ? FILES : NONE;
+}
+
+const OPTIONS: Readonly<Record<string, Read>> = {
+  '--limit': async (services, line) => {
+    const { hosts, groups } = await fleetNames(services, line);
+    return { items: [...hosts, ...groups], isList: true };
+  },
+  '--group': async (services, line) => ({ items: (await fleetNames(services, line)).groups, isList: true }),
+  '--host': async (services, line) =>
+    line.path === 'fleet inventory' ? { items: (await fleetNames(services, line)).hosts } : sshDestinations(services, line),
+  '--selector': (services, line) => (/^(?:dynamic|csr)/.test(line.path) ? nodeLabels(services, line) : fleetLabels(services, line)),
+  '--skip-phases': async (_, line) => ({ items: await phasesOf(line), isList: true }),
+  '--ignore-preflight-errors': async () => {
+    const { FIXED_NAMES } = await import('../kubeadm/config/check-names.ts');
+    return { items: ['all', ...FIXED_NAMES].map((value) => ({ value })), isList: true };
+  },
+  '--set': async () => ({
+    items: (await fieldsOf()).map(({ value, description }) => ({ value: `${value}=`, description })),
+    isPrefix: true,
+  }),
+  '--node-name': (services, line) => (/^(?:init|join)/.test(line.path) ? NONE : nodes(services, line)),
+};
+
+const moreNodes: Read = async (services, line) => {
+  const { items } = await nodes(services, line);
+  return { items: items.filter(({ value }) => !line.args.includes(value) && !line.args.includes(`node/${value}`)) };
+};
+const oneNode: Read = (services, line) => (line.args.length === 0 ? nodes(services, line) : NONE);
+const hostsOfFile: Read = async (services, line) => ({
+  items: (await fleetNames(services, line)).hosts.filter(({ value }) => !line.args.includes(value)),
+});
+const destinations: Read = async (services, line) => {
+  const { items } = await sshDestinations(services, line);
+  return { items: [...items, { value: 'localhost', description: 'the local host' }].filter(({ value }) => !line.args.includes(value)) };
+};
+const phase: Read = async (_, line) => {
+  const before = line.args.map((arg) => `${arg}/`).join('');
+  const below = (await phasesOf(line)).filter(({ value }) => value.startsWith(before));
+  return { items: below.map((each) => ({ ...each, value: each.value.slice(before.length) })) };
+};
+
+/** Arguments, by the path of their command. */
+const ARGUMENTS: Readonly<Record<string, Read>> = {
+  'upgrade apply phase': phase,
+  'upgrade node phase': phase,
+  'dynamic assign': moreNodes,
+  'dynamic reset': moreNodes,
+  'dynamic status': moreNodes,
+  'dynamic history': oneNode,
+  'config from-node': oneNode,
+  'dynamic enable': destinations,
+  'dynamic disable': destinations,
+  'dynamic inspect': (services, line) => (line.args.length === 0 ? destinations(services, line) : NONE),
+  'fleet confirm': hostsOfFile,
+  'fleet revert': hostsOfFile,
+  'fleet exec': () => NONE,
+  'node explain': async (services, line) => {
+    if (line.args.length > 0) return { items: line.args.length === 1 ? await fieldsOf() : [] };
+    const [{ items: hosts }, found] = await Promise.all([sshDestinations(services, line), nodes(services, line)]);
+    return { items: [...hosts, ...found.items.map(asNode)] };
+  },
+  'config diff': async (services, line) => {
+    const found = await nodes(services, line);
+    return {
+      items: [{ value: 'cluster', description: 'ConfigMap kube-system/kubelet-config' }, ...found.items.map(asNode)],
+      paths: 'files',
+    };
+  },
+  'config explain': async (_, line) => ({ items: line.args.length > 0 ? [] : [...(await fieldsOf()), ...(await gatesOf())] }),
+  'certs renew': async (_, line) => {
+    const { RENEWABLE_NAMES } = await import('../kubeadm/pki/renewable.ts');
+    const names = line.args.length === 0 ? ['all', ...RENEWABLE_NAMES] : RENEWABLE_NAMES;
+    return { items: names.filter((name) => !line.args.includes(name)).map((value) => ({ value })) };
+  },
+  explain: async (services, { args }) => ({ items: args.length > 0 ? [] : await codesOf(services) }),
+  completion: (_, { args }) => ({ items: args.length > 0 ? [] : ['bash', 'zsh', 'fish'].map((value) => ({ value })) }),
+};
+
+function asNode({ value }: Candidate): Candidate {
+  return { value: `node/${value}`, description: 'Node' };
+}
+
+async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
+  const { PHASE_LISTS } = await import('../kubeadm/workflows/phase-lists.ts');
+  const found = Object.entries(PHASE_LISTS).find(([command]) => path === command || path.startsWith(`${command} `));
+  return (found?.[1] ?? []).map(({ name, short }) => ({ value: name, description: short }));
+}
+
+/** The fields of the newest KubeletConfiguration. */
+async function fieldsOf(): Promise<readonly Candidate[]> {
+  const [{ DEFAULT_MINOR }, { loadCatalogue }] = await Promise.all([
+    import('../kubelet/catalogue/catalogue.ts'),
+    import('../kubelet/catalogue/load-catalogue.ts'),
+  ]);
+  const catalogue = await loadCatalogue();
+  return [...catalogue.fields.keys()].filter((path) => catalogue.field(path, DEFAULT_MINOR) !== null).map((value) => ({ value }));
+}
+
+async function gatesOf(): Promise<readonly Candidate[]> {
+  const { loadCatalogue } = await import('../kubelet/catalogue/load-catalogue.ts');
+  return [...(await loadCatalogue()).gates.keys()].map((value) => ({ value, description: 'feature gate' }));
+}
+
+/** Codes of problems, with their cause. */
+async function codesOf(services: CommandServices): Promise<readonly Candidate[]> {
+  const { readProblemEntries } = await import('../base/problem-entries.ts');
+  const entries = readProblemEntries(await services.problemPages());
+  return entries.flatMap(({ codes, cause }) => codes.map((value) => ({ value, description: cause })));
+}
+
+interface FleetNames {
+  readonly hosts: readonly Candidate[];
+  readonly groups: readonly Candidate[];
+}
+
+/** The fleet file of `-f`, otherwise the default one; null: none, or standard input. */
+async function fleetOf(services: CommandServices, { options, path }: PartialLine) {
+  const { fleetFileOf, readFleet } = await import('../fleet/use-cases/load-fleet.ts');
+  // Only in these commands -f names a fleet file.
+  const given = options.get('--fleet') ?? (/^(?:fleet|plan|apply|csr)/.test(path) ? options.get('--file') : undefined);
+  const file = fleetFileOf(given);
+  return file === '-' || !(await services.input.exists(file)) ? null : readFleet(services, { file });
+}
+
+async function fleetNames(services: CommandServices, line: PartialLine): Promise<FleetNames> {
+  const fleet = await fleetOf(services, line);
+  return {
+    hosts: (fleet?.hosts ?? []).map(({ name, groups }) => ({ value: name, description: groups.join(',') })),
+    groups: (fleet?.groups ?? []).map((value) => ({ value, description: 'group' })),
+  };
+}
+
+async function fleetLabels(services: CommandServices, line: PartialLine): Promise<Values> {
+  const [fleet, { labelsOfHost }] = [await fleetOf(services, line), await import('../fleet/file/select.ts')];
+  return labelValues((fleet?.hosts ?? []).map(labelsOfHost));
+}
+
+function labelValues(all: readonly Readonly<Record<string, string>>[]): Values {
+  const pairs = new Set(all.flatMap((labels) => Object.entries(labels).map(([key, value]) => (value === '' ? key : `${key}=${value}`))));
+  return { items: [...pairs].sort().map((value) => ({ value })), isList: true };
+}
+
+/** Hosts of the fleet file in the form of `--host`, and the aliases of ssh_config. */
+async function sshDestinations(services: CommandServices, line: PartialLine): Promise<Values> {
+  const fleet = await fleetOf(services, line).catch(() => null);
+  const declared = (fleet?.hosts ?? []).map(({ name, ssh: { user, address, port } }): Candidate => {
+    const host = port === undefined ? address : `${address.includes(':') ? `[${address}]` : address}:${port}`;
+    return { value: user === undefined ? host : `${user}@${host}`, description: name };
+  });
+  const file = line.options.get('--ssh-config') ?? `${services.homeDirectory}/.ssh/config`;
+  if (!(await services.input.exists(file))) return { items: declared };
+  const { importSshConfig } = await import('../fleet/imports/import-ssh-config.ts');
+  const { hosts } = importSshConfig(await services.readSshConfig(file)).inventory;
+  const known = new Set(declared.map(({ value }) => value));
+  return {
+    items: [...declared, ...hosts.filter(({ name }) => !known.has(name)).map(({ name }) => ({ value: name, description: 'ssh_config' }))],
+  };
+}
+
+async function nodes(services: CommandServices, line: PartialLine): Promise<Values> {
+  return { items: (await listNodes(services, line)).map(({ metadata }) => ({ value: metadata.name })) };
+}
+
+async function nodeLabels(services: CommandServices, line: PartialLine): Promise<Values> {
+  return labelValues((await listNodes(services, line)).map(({ metadata }) => metadata.labels ?? {}));
+}
+
+/** A shell waits for the values. */
+const NODES_TIMEOUT_MS = 2_000;
+
+/** The Nodes of the cluster of `--kubeconfig`; none after the time limit. */
+async function listNodes(services: CommandServices, { options }: PartialLine) {
+  const { lazyCluster } = await import('../kubeadm/use-cases/lazy-cluster.ts');
+  const stop = new AbortController();
+  const cluster = lazyCluster(services, { kubeconfig: options.get('--kubeconfig'), context: options.get('--context') });
+  const listed = cluster.open().then((opened) => opened.list({ apiVersion: 'v1', kind: 'Node' }));
+  const limit = services.clock.sleep(NODES_TIMEOUT_MS, stop.signal).then(() => null);
+  try {
+    return (await Promise.race([listed, limit]))?.items ?? [];
+  } finally {
+    stop.abort();
+    limit.catch(() => undefined);
+    listed.catch(() => undefined);
+    void cluster.close().catch(() => undefined);
+  }
+}
+
+/** A value for the word at the cursor. */
+interface Candidate {
+  readonly value: string;
+  readonly description?: string | undefined;
+}
+
+/** Values for an option or argument. */
+interface Values {
+  readonly items: readonly Candidate[];
+  /** The word is a comma-separated list of such values. */
+  readonly isList?: boolean;
+  /** The values are only beginnings: no space follows. */
+  readonly isPrefix?: boolean;
+  /** Also names of files, or of directories. */
+  readonly paths?: 'files' | 'directories';
+}
+
+/** The command line up to the cursor. */
+interface PartialLine {
+  readonly command: Command;
+  /** Names of the command, without the program: `fleet plan`. */
+  readonly path: string;
+  /** Arguments before the cursor. */
+  readonly args: readonly string[];
+  /** The last value of each option before the cursor, by its long name. */
+  readonly options: ReadonlyMap<string, string>;
 }

@@ -10,7 +10,6 @@ import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
 import { addInitOptions } from './init-command.ts';
 import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
-import { nodeRequest } from './node-request.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -38,6 +37,7 @@ import {
   hostsRequest,
   kubeadmFlags,
   kubeconfigRequest,
+  nodeRequest,
   planRequest,
   readFormat,
   runRequest,

@@ -9,8 +9,7 @@ import { eventReporter } from './event-reporter.ts';
 import { formatSeconds } from './live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
-import type { PlanRequest, WithPlan } from './output/show-plan.ts';
-import { showClusterPlan } from './output/show-plan.ts';
+import { type PlanRequest, showClusterPlan, type WithPlan } from './output/show-plan.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
 
 export type DynamicAssignRequest = WithPlan<AssignToNodesRequest>;

@@ -4,13 +4,11 @@ import { namesText } from '../base/text/name-ranges.ts';
 import { isRolledBack } from '../dynamic/status/assess-node-config.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
-import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout.ts';
-import { minReadyOf, type RolloutOptions } from '../dynamic/workflows/rollout.ts';
+import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
-import { liveDisplay } from './live-display.ts';
-import type { LiveRow, LiveView } from './live-view.ts';
+import { type LiveRow, type LiveView, liveDisplay } from './live-view.ts';
 import type { Services } from './output/services.ts';
 import { type ResultLines, resultLines } from './run-results.ts';
 

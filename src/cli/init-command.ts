@@ -4,7 +4,6 @@ import type { InitRequest, JoinCommands } from '../fleet/use-cases/open-init.ts'
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { nodeRequest } from './node-request.ts';
 import {
   addAllowOptions,
   addApiServerOptions,
@@ -22,9 +21,17 @@ import {
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { definePhaseCommands } from './phase-commands.ts';
-import { phaseName } from './phase-name.ts';
-import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
+import { definePhaseCommands, phaseName } from './phase-commands.ts';
+import {
+  flagText,
+  hostDirectory,
+  hostsRequest,
+  kubeadmFlags,
+  kubeconfigRequest,
+  kubeletRunRequest,
+  nodeRequest,
+  planRequest,
+} from './request-parts.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */

@@ -5,7 +5,6 @@ import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { nodeRequest } from './node-request.ts';
 import {
   addAllowOptions,
   addApiServerOptions,
@@ -20,9 +19,8 @@ import {
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { definePhaseCommands } from './phase-commands.ts';
-import { phaseName } from './phase-name.ts';
-import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
+import { definePhaseCommands, phaseName } from './phase-commands.ts';
+import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 

@@ -1,9 +1,50 @@
+import type { Clock } from '../base/clock.ts';
 import { formatGoDuration } from '../base/text/go-duration.ts';
 import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
 import { escapeUnprintableInLine } from '../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { truncate } from '../base/text/table.ts';
-import type { TerminalSize } from './output/services.ts';
+import type { Output, TerminalSize } from './output/services.ts';
+
+/** A display that is redrawn until it is closed. */
+interface LiveDisplay {
+  /** Erases the display. */
+  close(): void;
+}
+
+/** A command that ends earlier shows no display. */
+const FIRST_MS = 1_500;
+const EVERY_MS = 500;
+
+/**
+ * Shows a live display on a terminal while a command runs, and redraws it twice a second. Without a terminal,
+ * nothing is shown.
+ * @param view gives the present state
+ */
+export function liveDisplay(
+  { clock, output }: { readonly clock: Clock; readonly output: Pick<Output, 'status'> },
+  view: () => LiveView,
+): LiveDisplay {
+  const { status } = output;
+  if (status === undefined) return { close: () => undefined };
+  const stop = new AbortController();
+  const draw = async (): Promise<void> => {
+    await clock.sleep(FIRST_MS, stop.signal);
+    for (;;) {
+      status((size) => renderLive(view(), size, clock.now().getTime()));
+      await clock.sleep(EVERY_MS, stop.signal);
+    }
+  };
+  draw().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  return {
+    close: () => {
+      stop.abort();
+      status(null);
+    },
+  };
+}
 
 /** State of a run as its live display shows it. Times are milliseconds since the epoch. */
 export interface LiveView {

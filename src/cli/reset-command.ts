@@ -11,8 +11,7 @@ import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions,
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { definePhaseCommands } from './phase-commands.ts';
-import { phaseName } from './phase-name.ts';
+import { definePhaseCommands, phaseName } from './phase-commands.ts';
 import {
   connectionRequest,
   flagNode,

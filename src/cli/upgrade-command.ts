@@ -21,8 +21,7 @@ import {
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { definePhaseCommands, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
-import { phaseName } from './phase-name.ts';
+import { definePhaseCommands, phaseName, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
 import {
   fieldsRequest,
   flagNode,

@@ -12,7 +12,7 @@ import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
 import { hostsView } from './hosts-view.ts';
-import { liveDisplay } from './live-display.ts';
+import { liveDisplay } from './live-view.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { progressLog } from './progress-log.ts';

@@ -1,18 +1,19 @@
 import { formatPosition, type Problem } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { Text } from '../../base/text/styled.ts';
 import { shownChanges } from '../../fleet/plan/operations.ts';
 import type { FieldMatrix, ReportModel, SharedProblem, ValueDistribution } from '../../fleet/report/report-model.ts';
+import type { HostCertificate } from '../../fleet/use-cases/fleet-status.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
 import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
 import { nodeColumn } from '../output/node-column.ts';
 import { changeLines } from '../output/show-plan.ts';
-import { certificatesView } from './report-certificates.ts';
 import { type Tag, timelineView } from './report-timeline.ts';
-import { durationText, hostCount, timeText } from './report-words.ts';
+import { dateText, durationText, hostCount, timeText } from './report-words.ts';
 
 /** The texts of a page, for `templates/report/page.html.hbs`. Null hides a part of the page. */
 export function pageOf(model: ReportModel, version: string): object {
@@ -167,3 +168,44 @@ function rowsView(rows: ReportModel['rows']): object {
 function cell(text: string | null, tag: Tag['kind'] | null): object {
   return { text: text ?? '-', tag };
 }
+
+const DAY_MS = 86_400_000;
+const SOON_DAYS = 30;
+
+type State = 'expired' | 'soon' | 'ok';
+
+/** The expiration dates of all certificates, equal ones in one row. */
+export function certificatesView(certificates: readonly HostCertificate[], now: Date): object {
+  const hosts = new Set(certificates.map(({ host }) => host)).size;
+  const bad = certificates.filter((each) => stateOf(each, now) !== 'ok').length;
+  return {
+    summary: `${certificates.length} certificates of ${hostCount(hosts)}; ${bad} of them expired, not valid or about to expire within ${SOON_DAYS} days.`,
+    dates: datesOf(certificates, now),
+  };
+}
+
+function stateOf({ notAfter, state }: HostCertificate, now: Date): State {
+  if (notAfter === null || notAfter < now || state === 'error') return 'expired';
+  return notAfter.getTime() - now.getTime() < SOON_DAYS * DAY_MS ? 'soon' : 'ok';
+}
+
+function datesOf(certificates: readonly HostCertificate[], now: Date): readonly object[] {
+  const dateOf = ({ notAfter }: HostCertificate): string => (notAfter === null ? 'unknown' : dateText(notAfter));
+  const keyOf = (each: HostCertificate): string => JSON.stringify([dateOf(each), each.role, stateOf(each, now), each.notes]);
+  return [...groupBy(certificates, keyOf).values()].map((same) => {
+    const [first] = same as [HostCertificate];
+    return {
+      date: dateOf(first),
+      role: first.role,
+      tag: TAGS[stateOf(first, now)],
+      hosts: namesText(same.map(({ host }) => host)),
+      notes: first.notes.join('; '),
+    };
+  });
+}
+
+const TAGS: Readonly<Record<State, Tag>> = {
+  expired: { kind: 'error', text: 'problem' },
+  soon: { kind: 'warning', text: `within ${SOON_DAYS} days` },
+  ok: { kind: 'info', text: 'valid' },
+};

@@ -13,7 +13,7 @@ import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.t
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
-import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
+import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
 export interface ApplyFleetRequest extends AppliedRequest, FleetRunRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
@@ -102,21 +102,14 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
         ? await inspectHosts(ports, all, view.approval)
         : { tasks, outcomes: [] };
     kept?.stopKeeping();
-    const started = services.clock.now();
-    const journal = await journals.begin(started);
-    try {
-      const hosts = tasks.map(({ host }) => host.name);
-      await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
+    const hosts = tasks.map(({ host }) => host.name);
+    return await recordRun(services, journals, { command: 'apply', subject, hosts }, async (journal) => {
       const interruption = { hosts, retryCommand: retryCommandOf(planFile, work.request.file) };
       const running = view.begin(interruption, approved.tasks.length === 1 ? 0 : rules.canary);
       const refusedBefore = inspects ? approved.outcomes.filter(({ status }) => status === 'refused').length : 0;
       const result = await applyTasks(ports, work, { journal, rules: { ...rules, refusedBefore }, view: running, approved });
-      const failure = withUnplanned(work, failureOf(fleetFailure(result, services), approved));
-      await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
-      return failure;
-    } finally {
-      await journal.close();
-    }
+      return withUnplanned(work, failureOf(fleetFailure(result, services), approved));
+    });
   } finally {
     await kept?.close();
   }

@@ -27,7 +27,7 @@ import { readHostTargets } from './named-hosts.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 import { type CommandScope, closingOpened, type HostsCommand, type HostsSettings, type HostWork, runHosts } from './run-hosts.ts';
-import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
+import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
 export interface ResetRequest extends HostsSettings {
   /** The file of `--config`. */
@@ -188,17 +188,10 @@ export async function resetFleet(
   }
   if (!request.isApproved)
     requireConfirmation(await view.confirm({ hosts: names, orphans: orphansOf(fleet, hosts) }), { command: 'fleet reset', flag: '--yes' });
-  const started = services.clock.now();
-  const journal = await (await services.runJournals()).begin(started);
-  try {
-    await journal.write({ event: 'run-started', time: started.toISOString(), command: 'reset', subject, hosts: names });
-    const result = await resetHosts(services, { ...input, journal }, view.begin(run));
-    const failure = fleetFailure(result, services);
-    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
-    return { isPending: false, failure };
-  } finally {
-    await journal.close();
-  }
+  const failure = await recordRun(services, await services.runJournals(), { command: 'reset', subject, hosts: names }, async (journal) =>
+    fleetFailure(await resetHosts(services, { ...input, journal }, view.begin(run)), services),
+  );
+  return { isPending: false, failure };
 }
 
 /** Whether a reset of these hosts leaves the fleet without a control plane. */

@@ -1,4 +1,4 @@
-import { formatProblem, usageError } from '../../base/errors.ts';
+import { type AppError, formatProblem, usageError } from '../../base/errors.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
 import { hostsToRetry, type JournalEntry, type JournaledRun } from '../history/journal.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -11,6 +11,28 @@ export interface RetriedHosts {
   readonly hosts: readonly string[];
   /** The last run over the fleet file or plan. */
   readonly last: JournaledRun;
+}
+
+/**
+ * Performs a run, and records its start and its end.
+ * @returns the failure of the run; null: all hosts succeeded
+ */
+export async function recordRun(
+  { clock }: Pick<FleetRunPorts, 'clock'>,
+  journals: RunJournals,
+  run: Pick<JournaledRun, 'command' | 'subject' | 'hosts'>,
+  perform: (journal: RunJournal) => Promise<AppError | null>,
+): Promise<AppError | null> {
+  const started = clock.now();
+  const journal = await journals.begin(started);
+  try {
+    await journal.write({ event: 'run-started', time: started.toISOString(), ...run });
+    const failure = await perform(journal);
+    await journal.write({ event: 'run-ended', time: clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
+    return failure;
+  } finally {
+    await journal.close();
+  }
 }
 
 /** Records hosts before they start and when they end. */
