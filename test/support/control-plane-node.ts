@@ -4,11 +4,11 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { applyClusterDefaults, applyInitDefaults } from '../../src/kubeadm/config/defaults.ts';
 import { loadConfig } from '../../src/kubeadm/config/load.ts';
 import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts';
-import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/kubeadm/control-plane/paths.ts';
+import { CA_MOUNT_DIRS } from '../../src/kubeadm/control-plane/paths.ts';
 import { planPatches } from '../../src/kubelet/layers/patch-files.ts';
 
 /** The hosts on which the recordings were made. */
-export const DEBIAN_CA_DIRECTORIES: readonly HostCaDirectory[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));
+export const DEBIAN_CA_DIRECTORIES: readonly string[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));
 
 /**
  * The control-plane node of a configuration file, on a host of which only the CA directories matter.

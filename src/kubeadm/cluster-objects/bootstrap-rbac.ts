@@ -6,8 +6,7 @@ const API_GROUP = 'rbac.authorization.k8s.io';
 const API_VERSION = `${API_GROUP}/v1`;
 const CSRS = 'system:certificates.k8s.io:certificatesigningrequests';
 
-type Named = { readonly name: string };
-type Namespaced = Named & { readonly namespace: string };
+type Namespaced = { readonly name: string; readonly namespace: string };
 
 const group = (name: string): JsonObject => ({ kind: 'Group', name });
 const user = (name: string): JsonObject => ({ kind: 'User', name });

@@ -62,14 +62,9 @@ export const DEFAULT_TIMEOUTS = {
   upgradeManifests: '5m0s',
 } as const satisfies Required<Timeouts>;
 
-type Filled<T, K extends keyof T> = T & { readonly [P in K]-?: NonNullable<T[P]> };
-
-export type DefaultedBootstrapToken = Filled<BootstrapToken, 'token' | 'usages' | 'groups'>;
+export type DefaultedBootstrapToken = ReturnType<typeof applyTokenDefaults>[number];
 /** `taints` is absent for a worker without configured taints. */
-export type DefaultedNodeRegistration = Filled<
-  NodeRegistration,
-  'name' | 'criSocket' | 'kubeletExtraArgs' | 'ignorePreflightErrors' | 'imagePullPolicy' | 'imagePullSerial'
->;
+export type DefaultedNodeRegistration = ReturnType<typeof applyNodeDefaults>;
 
 /** A ClusterConfiguration with all its values. */
 export type DefaultedCluster = ReturnType<typeof applyClusterDefaults>;
@@ -187,7 +182,7 @@ export function keyAlgorithm({ featureGates, encryptionAlgorithm = 'RSA-2048' }:
  * Fills in all values of bootstrap tokens; without any, adds the token that `init` creates.
  * @param freshTokens as many new tokens as `countMissingTokens` returns
  */
-export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshTokens: readonly Secret[]): readonly DefaultedBootstrapToken[] {
+export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshTokens: readonly Secret[]) {
   const fresh = [...freshTokens];
   return (tokens.length === 0 ? [{ description: DEFAULT_TOKEN_DESCRIPTION }] : tokens).map((written: BootstrapToken) => {
     const token = written.token ?? fresh.shift();
@@ -204,7 +199,7 @@ export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshToken
  * Fills in all values of NodeRegistration; `taints` stays absent if not set.
  * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME when the facts of the host give no unique value
  */
-export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefaults, 'hostname' | 'criSockets'>): DefaultedNodeRegistration {
+export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefaults, 'hostname' | 'criSockets'>) {
   return {
     ...node,
     name: nodeNameOf(node, host),
@@ -274,7 +269,7 @@ function withPort(endpoint: string, bindPort: number): string {
 function withEtcdDefaults({
   local,
   external,
-}: Etcd): Etcd & ({ readonly local: Filled<LocalEtcd, 'dataDir'> } | { readonly external: ExternalEtcd }) {
+}: Etcd): Etcd & ({ readonly local: LocalEtcd & { readonly dataDir: string } } | { readonly external: ExternalEtcd }) {
   if (!external) return { local: { ...local, dataDir: local?.dataDir ?? ETCD_DATA_DIR } };
   const { endpoints = [], httpEndpoints = [] } = external;
   return { external: { ...external, ...(httpEndpoints.length === 0 && endpoints.length > 0 && { httpEndpoints: endpoints }) } };

@@ -174,18 +174,9 @@ function isFindingReported({ path, missing, notForFlags }: ConfigFinding, { dama
   return !(notForFlags && isFromFlag(path, origins));
 }
 
-interface Selected {
-  readonly document: SourceDocument;
-  readonly recognised: RecognisedDocument;
-}
-
 /** The documents that the command reads, and problems with the others. Empty documents are skipped. */
-function selectDocuments(
-  source: Source,
-  file: string,
-  { kinds, allowDeprecated, lenient }: LoadOptions,
-): { readonly documents: readonly Selected[]; readonly problems: readonly Problem[] } {
-  const documents: Selected[] = [];
+function selectDocuments(source: Source, file: string, { kinds, allowDeprecated, lenient }: LoadOptions) {
+  const documents: { readonly document: SourceDocument; readonly recognised: RecognisedDocument }[] = [];
   const problems: Problem[] = [...source.problems];
   const firstLines = new Map<string, number>();
   for (const document of source.documents) {

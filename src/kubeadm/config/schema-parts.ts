@@ -20,28 +20,47 @@ export const text = z.string();
 export const texts = z.array(text);
 export const flag = z.boolean();
 
+/**
+ * A schema whose values are parsed further.
+ * @param message a text for a secret, which no message may show; otherwise follows the quoted value
+ */
+function parsed<I extends string | number, T>(
+  schema: z.ZodType<I>,
+  parse: (written: string) => T | null,
+  { message, isSecret = false, ...params }: IssueParams & { readonly message: string; readonly isSecret?: boolean },
+) {
+  return schema.transform((written, context): T => {
+    const value = parse(String(written));
+    if (value !== null) return value;
+    const shown = isSecret ? { input: '', message } : { input: written, message: `${quoteValue(String(written))} ${message}` };
+    context.issues.push({ code: 'custom', ...shown, params });
+    return z.NEVER;
+  });
+}
+
 const DURATION_HINT = 'Write a number with a unit, such as 90s, 5m or 1h30m';
 
 /** metav1.Duration: a string in Go syntax, normalized to Go's format. */
-export const duration: z.ZodType<string> = z
-  .string()
-  .transform((written, context) => {
+export const duration: z.ZodType<string> = parsed(
+  text,
+  (written) => {
     const ns = parseGoDuration(written);
-    if (ns !== null) return formatGoDuration(ns);
-    const params = { code: 'CONFIG_INVALID_DURATION', hint: DURATION_HINT } satisfies IssueParams;
-    context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a duration`, params });
-    return z.NEVER;
-  })
-  .meta({ hint: DURATION_HINT });
+    return ns === null ? null : formatGoDuration(ns);
+  },
+  {
+    code: 'CONFIG_INVALID_DURATION',
+    hint: DURATION_HINT,
+    message: 'is not a duration',
+  },
+).meta({ hint: DURATION_HINT });
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,]\d+)?(?:Z|[-+](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** metav1.Time: RFC 3339, kept as written. */
-export const time: z.ZodType<string> = z.string().transform((written, context) => {
-  if (isRfc3339(written)) return written;
-  const params = { code: 'CONFIG_INVALID_TIME', hint: 'Use a time such as 2030-01-02T03:04:05Z' } satisfies IssueParams;
-  context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a time in RFC 3339 form`, params });
-  return z.NEVER;
+export const time: z.ZodType<string> = parsed(text, (written) => (isRfc3339(written) ? written : null), {
+  code: 'CONFIG_INVALID_TIME',
+  hint: 'Use a time such as 2030-01-02T03:04:05Z',
+  message: 'is not a time in RFC 3339 form',
 });
 
 function isRfc3339(written: string): boolean {
@@ -51,40 +70,37 @@ function isRfc3339(written: string): boolean {
 }
 
 /** A bootstrap token; an empty one is an error, as in kubeadm. */
-export const token: z.ZodType<Secret> = z.string().transform((written, context) => {
-  if (isBootstrapToken(written)) return new Secret(written);
-  const hint = 'Write six characters, a dot and sixteen characters (a-z and 0-9). To generate a token, run kubeletadm token generate';
-  const params = { code: 'CONFIG_INVALID_TOKEN', hint } satisfies IssueParams;
-  context.issues.push({ code: 'custom', input: '', message: 'the value is not a bootstrap token', params });
-  return z.NEVER;
+export const token: z.ZodType<Secret> = parsed(text, (written) => (isBootstrapToken(written) ? new Secret(written) : null), {
+  code: 'CONFIG_INVALID_TOKEN',
+  hint: 'Write six characters, a dot and sixteen characters (a-z and 0-9). To generate a token, run kubeletadm token generate',
+  message: 'the value is not a bootstrap token',
+  isSecret: true,
 });
 
 /** A bootstrap token; an empty one counts as absent. */
 export const optionalToken = token.meta({ emptyIsAbsent: true });
 
 /** The key that encrypts the control plane certificates; an empty one counts as absent. */
-export const certificateKey = z
-  .string()
-  .transform((written, context): Secret => {
-    if (isCertificateKey(written)) return new Secret(written);
-    const hint = 'Write 64 hexadecimal digits (an AES key of 32 bytes). To generate a key, run kubeletadm certs certificate-key';
-    const params = { code: 'CONFIG_INVALID_CERTIFICATE_KEY', hint } satisfies IssueParams;
-    context.issues.push({ code: 'custom', input: '', message: 'the value is not a certificate key', params });
-    return z.NEVER;
-  })
-  .meta({ emptyIsAbsent: true });
+export const certificateKey = parsed(text, (written) => (isCertificateKey(written) ? new Secret(written) : null), {
+  code: 'CONFIG_INVALID_CERTIFICATE_KEY',
+  hint: 'Write 64 hexadecimal digits (an AES key of 32 bytes). To generate a key, run kubeletadm certs certificate-key',
+  message: 'the value is not a certificate key',
+  isSecret: true,
+}).meta({ emptyIsAbsent: true });
 
 /** resource.Quantity: a string or a number, normalized to its canonical form. */
-const quantity: z.ZodType<string> = z.union([z.string(), z.number()]).transform((written, context) => {
-  const parsed = parseQuantity(String(written));
-  if (parsed) return formatQuantity(parsed);
-  const params = {
+const quantity: z.ZodType<string> = parsed(
+  z.union([text, z.number()]),
+  (written) => {
+    const quantity = parseQuantity(written);
+    return quantity && formatQuantity(quantity);
+  },
+  {
     code: 'CONFIG_INVALID_QUANTITY',
     hint: 'Write a number with or without suffix, such as 1, 100m or 64Mi',
-  } satisfies IssueParams;
-  context.issues.push({ code: 'custom', input: written, message: `${quoteValue(String(written))} is not a quantity`, params });
-  return z.NEVER;
-});
+    message: 'is not a quantity',
+  },
+);
 
 export const pullPolicy = z.enum(['Always', 'IfNotPresent', 'Never']);
 const hostPathType = z.enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice']);

@@ -86,10 +86,7 @@ function rootOf(version: SchemaVersion, kind: ModelKind): FieldTree | undefined 
   return schema && fieldTreeOf(schema);
 }
 
-interface Place {
-  readonly kind: ModelKind;
-  readonly path: string;
-}
+type Place = { readonly kind: ModelKind; readonly path: string };
 const indexes = new Map<SchemaVersion, ReadonlyMap<string, readonly Place[]>>();
 
 /** Positions by lower-case field name, the shallowest first. */

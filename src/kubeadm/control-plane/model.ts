@@ -3,7 +3,7 @@ import type { Taint } from '../../kube/taint.ts';
 import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ApiEndpoint, EnvVar, PullPolicy, Timeouts } from '../config/model.ts';
-import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
+import { CA_MOUNT_DIRS } from './paths.ts';
 
 /**
  * One control plane node with all settings resolved: the input for its certificates, kubeconfigs and static
@@ -29,7 +29,7 @@ export interface ControlPlaneNode {
   /** Patches for all targets, in the order of application; each file uses those of its target. */
   readonly patches: readonly PlannedPatch[];
   /** Those of `CA_MOUNT_DIRS` that exist on the host. */
-  readonly caDirectories: readonly HostCaDirectory[];
+  readonly caDirectories: readonly string[];
   /**
    * All members of the etcd cluster that this member joins, including itself; null: first member. Only with local etcd.
    */
@@ -64,6 +64,6 @@ export function localServer({ advertiseAddress, bindPort }: Required<ApiEndpoint
 }
 
 /** The existing CA directories that control plane Pods mount. */
-export function caDirectoriesIn(exists: (path: string) => boolean): readonly HostCaDirectory[] {
+export function caDirectoriesIn(exists: (path: string) => boolean): readonly string[] {
   return CA_MOUNT_DIRS.filter(exists);
 }

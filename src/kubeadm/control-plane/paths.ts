@@ -15,7 +15,6 @@ export const CA_MOUNT_DIRS = [
   '/usr/share/ca-certificates',
   '/usr/local/share/ca-certificates',
 ] as const;
-export type HostCaDirectory = (typeof CA_MOUNT_DIRS)[number];
 
 export type StaticPodName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
 

@@ -5,7 +5,7 @@ import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { unitActive } from '../../host/facts/unit.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { caDirectoriesIn } from '../control-plane/model.ts';
-import { CA_MOUNT_DIRS, type HostCaDirectory, type StaticPodName } from '../control-plane/paths.ts';
+import { CA_MOUNT_DIRS, type StaticPodName } from '../control-plane/paths.ts';
 import { hostClock } from './host-clock.ts';
 
 /** Capacity of the host. Null: not known (an image). */
@@ -53,7 +53,7 @@ function listOf(directory: string | null): Fact<readonly string[] | null> {
 }
 
 /** The CA directories of the host that control plane Pods mount. */
-export function caDirectoriesOf(): Fact<readonly HostCaDirectory[]> {
+export function caDirectoriesOf(): Fact<readonly string[]> {
   const queries: Record<string, FactQuery> = {};
   for (const path of CA_MOUNT_DIRS) queries[path] = { kind: 'file', path, content: false };
   return defineFact(queries, (answers) => caDirectoriesIn((path) => (answers[path] as FileFact | null) !== null));

@@ -9,6 +9,12 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
+export type Check<I> = (input: I) => readonly (Finding | null)[];
+
+export function runChecks<I>(checks: readonly Check<I>[], input: I): readonly Finding[] {
+  return checks.flatMap((check) => check(input)).filter((finding) => finding !== null);
+}
+
 export function error(id: CheckName, message: string, hint?: string): Finding {
   return { id, severity: 'error', message, hint };
 }

@@ -4,7 +4,7 @@ import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { isTaken } from '../control-plane/listen-addresses.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
-import { error, type Finding, warning } from './check.ts';
+import { type Check, error, type Finding, runChecks, warning } from './check.ts';
 import { clockFindings } from './host-clock.ts';
 
 export interface ControlPlaneCheckInput {
@@ -29,8 +29,6 @@ export interface ControlPlaneCheckInput {
   readonly now: number;
 }
 
-type Check = (input: ControlPlaneCheckInput) => readonly (Finding | null)[];
-
 const CPUS = 2;
 const MEMORY_MB = 1700;
 
@@ -41,7 +39,7 @@ const MEMORY_MB = 1700;
  * @see kubeadm 1.36 preflight InitNodeChecks; the addresses of ports: release notes of 1.37 (#138250)
  */
 export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Finding[] {
-  return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
+  return runChecks(CHECKS, input);
 }
 
 /**
@@ -53,7 +51,7 @@ function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): bool
   return desired !== undefined && found?.content === revealText(desired.content);
 }
 
-const size: Check = ({ host: { size: found } }) => [
+const size: Check<ControlPlaneCheckInput> = ({ host: { size: found } }) => [
   found.cpus === null || found.cpus >= CPUS
     ? null
     : error(
@@ -70,7 +68,7 @@ const size: Check = ({ host: { size: found } }) => [
       ),
 ];
 
-const firewall: Check = ({ host, bindPort }) => [
+const firewall: Check<ControlPlaneCheckInput> = ({ host, bindPort }) => [
   host.firewalldActive
     ? warning('Firewalld', `firewalld is active: open ports ${bindPort} and 10250, and 2379-2380 (etcd) between control planes`)
     : null,
@@ -89,7 +87,7 @@ const listeners = ({ bindPort, etcdDataDir }: ControlPlaneCheckInput): readonly 
       ] as const)),
 ];
 
-const ports: Check = (input) =>
+const ports: Check<ControlPlaneCheckInput> = (input) =>
   listeners(input).map(([port, name]) => {
     const wanted = input.listenAddresses.get(port);
     if (!isTaken(input.ports?.get(port) ?? [], wanted) || isOurs(input, name)) return null;
@@ -101,7 +99,7 @@ const ports: Check = (input) =>
     );
   });
 
-const manifests: Check = (input) =>
+const manifests: Check<ControlPlaneCheckInput> = (input) =>
   [...input.host.manifests].map(([path, found]) => {
     const name = path.replace(/^.*\/|\.yaml$/g, '');
     if (found === null || isOurs(input, name)) return null;
@@ -111,7 +109,7 @@ const manifests: Check = (input) =>
     return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run kubeletadm reset first');
   });
 
-const etcdData: Check = (input) => {
+const etcdData: Check<ControlPlaneCheckInput> = (input) => {
   const { host, etcdDataDir } = input;
   if (etcdDataDir === null || host.etcdData === null || host.etcdData.length === 0 || isOurs(input, 'etcd')) return [];
   const id = `DirAvailable-${etcdDataDir.replaceAll('/', '-')}` as const;
@@ -133,14 +131,14 @@ const etcdData: Check = (input) => {
   ];
 };
 
-const etcdClient: Check = ({ host, etcdClientFiles }) =>
+const etcdClient: Check<ControlPlaneCheckInput> = ({ host, etcdClientFiles }) =>
   etcdClientFiles.map((path) =>
     (host.files.get(path) ?? null) === null
       ? error('ExternalEtcdClientCertificates', `${path} does not exist`, 'Copy the client certificate of the external etcd to the host')
       : null,
   );
 
-const address: Check = ({ addresses, advertiseAddress }) => [
+const address: Check<ControlPlaneCheckInput> = ({ addresses, advertiseAddress }) => [
   addresses === null || addresses.some((each) => isSameAddress(each, advertiseAddress))
     ? null
     : warning(
@@ -149,6 +147,6 @@ const address: Check = ({ addresses, advertiseAddress }) => [
       ),
 ];
 
-const clock: Check = ({ host, now }) => clockFindings(host.clock, now);
+const clock: Check<ControlPlaneCheckInput> = ({ host, now }) => clockFindings(host.clock, now);
 
-const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
+const CHECKS: readonly Check<ControlPlaneCheckInput>[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];

@@ -14,7 +14,7 @@ import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-socket.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
-import { error, type Finding, warning } from './check.ts';
+import { type Check, error, type Finding, runChecks, warning } from './check.ts';
 
 export interface NodeCheckInput {
   readonly facts: HostFacts;
@@ -36,25 +36,23 @@ export interface NodeCheckInput {
   readonly unitRefusal: string | null;
 }
 
-type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
-
 /**
  * The node preflight checks of kubeadm 1.36, with kubeadm's ids, and the additional checks `CgroupDriver`, `NodeIP` and
  * `NodeName`. An unavailable fact (a staged directory, another operating system) gives no finding.
  * @see kubeadm 1.36 preflight/checks.go
  */
 export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {
-  return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
+  return runChecks(CHECKS, input);
 }
 
-const privileged: Check = ({ facts }) => [
+const privileged: Check<NodeCheckInput> = ({ facts }) => [
   facts.os.uid === null || facts.os.uid === 0
     ? null
     : error('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or allow the user to use sudo'),
 ];
 
 /** kubeadm 1.36 validates the CRI v1 API as well (preflight ContainerRuntimeCheck, util/runtime `Connect`). */
-const runtime: Check = ({ facts, criSocket }) => {
+const runtime: Check<NodeCheckInput> = ({ facts, criSocket }) => {
   if (facts.init === null) return [];
   const state = facts.criStates.get(criSocket) ?? null;
   const start = 'Start the container runtime, or pass its socket with --cri-socket';
@@ -93,7 +91,7 @@ const runtime: Check = ({ facts, criSocket }) => {
 /** The first kubelet without the fallback to `cgroupDriver` of its configuration (release notes of 1.37, #139122). */
 const NEEDS_RUNTIME_CONFIG = 38;
 
-const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
+const runtimeVersion: Check<NodeCheckInput> = ({ facts, criSocket, kubeletMinor }) => {
   const state = facts.criStates.get(criSocket) ?? null;
   if (facts.runtimeConfig.get(criSocket) !== false || (state !== null && state.kind !== 'served')) return [];
   const message = `the container runtime at ${criSocket} has no CRI method RuntimeConfig, which kubelet 1.${NEEDS_RUNTIME_CONFIG} and later need`;
@@ -108,7 +106,7 @@ const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
   ];
 };
 
-const swap: Check = ({ facts, config }) => {
+const swap: Check<NodeCheckInput> = ({ facts, config }) => {
   const areas = facts.checks.swaps ?? [];
   if (areas.length === 0) return [];
   if (config.failSwapOn === false) return [];
@@ -121,14 +119,14 @@ const swap: Check = ({ facts, config }) => {
   ];
 };
 
-const commands: Check = ({ facts, kubeletMinor }) =>
+const commands: Check<NodeCheckInput> = ({ facts, kubeletMinor }) =>
   (facts.checks.missingCommands ?? [])
     .filter((name) => name !== 'conntrack' || (kubeletMinor !== null && kubeletMinor < 32))
     .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, `Install the package that provides ${name}`));
 
 const LTS_KERNEL = /^(?:5\.4|5\.10|5\.15|(?:[6-9]|[1-9][0-9]+)\.[0-9]+\.[0-9]+)/;
 
-const system: Check = ({ facts, config, kubeletMinor }) => {
+const system: Check<NodeCheckInput> = ({ facts, config, kubeletMinor }) => {
   const { cgroupVersion, kernelRelease } = facts.checks;
   const strict = kubeletMinor !== null && kubeletMinor >= 35 && config.failCgroupV1 !== false;
   const v1 = 'the host uses cgroup v1';
@@ -161,7 +159,7 @@ const QUALIFIED_NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
  * server refuses the Node, and the kubelet repeats the attempt.
  * @see kubernetes/kubernetes pkg/kubelet/kubelet_node_status.go initialNode (1.36)
  */
-const hostname: Check = ({ nodeName, hasHostnameLabel }) => {
+const hostname: Check<NodeCheckInput> = ({ nodeName, hasHostnameLabel }) => {
   if (nodeName.length > MAX_NAME && !hasHostnameLabel)
     return [
       error(
@@ -176,7 +174,7 @@ const hostname: Check = ({ nodeName, hasHostnameLabel }) => {
 };
 
 /** The Node authorizer rejects a kubelet whose name differs from its certificate. */
-const certificateName: Check = ({ facts: { identity }, nodeName }) => {
+const certificateName: Check<NodeCheckInput> = ({ facts: { identity }, nodeName }) => {
   const commonName = identity.state === 'usable' ? identity.commonName : null;
   if (commonName === null || !commonName.startsWith(NODE_USER_PREFIX) || commonName === `${NODE_USER_PREFIX}${nodeName}`) return [];
   const old = commonName.slice(NODE_USER_PREFIX.length);
@@ -189,7 +187,7 @@ const certificateName: Check = ({ facts: { identity }, nodeName }) => {
   ];
 };
 
-const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
+const kubeletVersion: Check<NodeCheckInput> = ({ facts, kubeletMinor, controlPlaneMinor }) => {
   if (facts.kubelet !== null && 'error' in facts.kubelet)
     return [error('KubeletVersion', facts.kubelet.error, 'Install a working kubelet')];
   if (facts.kubelet === null)
@@ -223,7 +221,7 @@ const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
   ];
 };
 
-const service: Check = ({ facts, unitRefusal }) => [
+const service: Check<NodeCheckInput> = ({ facts, unitRefusal }) => [
   unitRefusal === null
     ? null
     : error(
@@ -236,7 +234,7 @@ const service: Check = ({ facts, unitRefusal }) => [
   facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC, which ignores systemd drop-ins'),
 ];
 
-const port: Check = ({ facts, config }) => {
+const port: Check<NodeCheckInput> = ({ facts, config }) => {
   const number = typeof config.port === 'number' && config.port > 0 ? config.port : 10250;
   const taken = facts.ports?.has(number) === true && facts.unit?.activeState !== 'active';
   return [
@@ -246,7 +244,7 @@ const port: Check = ({ facts, config }) => {
   ];
 };
 
-const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
+const forwarding: Check<NodeCheckInput> = ({ facts, ipv4, ipv6 }) => [
   ipv4 && facts.checks.ipv4Forward === false
     ? error(
         'FileContent--proc-sys-net-ipv4-ip_forward',
@@ -263,7 +261,7 @@ const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
     : null,
 ];
 
-const cgroupDriver: Check = ({ facts, criSocket, config }) => {
+const cgroupDriver: Check<NodeCheckInput> = ({ facts, criSocket, config }) => {
   const runtimeDriver = facts.cgroupDrivers.get(criSocket) ?? null;
   const message = cgroupDriverIssue(config.cgroupDriver, runtimeDriver);
   if (runtimeDriver === null || message === null) return [];
@@ -274,7 +272,7 @@ const cgroupDriver: Check = ({ facts, criSocket, config }) => {
  * A kubelet exits with two addresses of one family, and reports no address of its Node with one that a Node may not have.
  * @see k8s.io/component-helpers node/util/ips.go parseNodeIP, pkg/kubelet/kubelet_node_status.go validateNodeIP (1.36)
  */
-const nodeIp: Check = ({ facts, nodeIPs }) => {
+const nodeIp: Check<NodeCheckInput> = ({ facts, nodeIPs }) => {
   const parsed = nodeIPs.map((text) => parseIp(text));
   const families = new Set(parsed.map((ip) => ip?.family));
   const isPair = nodeIPs.length <= 1 || (nodeIPs.length === 2 && families.size === 2 && !nodeIPs.some(isUnspecifiedText));
@@ -313,7 +311,7 @@ function isUnspecifiedText(text: string): boolean {
   return ip !== null && isUnspecified(ip);
 }
 
-const CHECKS: readonly Check[] = [
+const CHECKS: readonly Check<NodeCheckInput>[] = [
   privileged,
   runtime,
   runtimeVersion,

@@ -5,7 +5,6 @@ import { observe } from '../../host/access/observe.ts';
 import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
 import type { Fact } from '../../host/facts/fact.ts';
 import type { EnvVar } from '../config/model.ts';
-import type { HostCaDirectory } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from '../facts/control-plane-host.ts';
 import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
@@ -29,7 +28,7 @@ export async function observeLocalDefaultRoute(connections: LocalHostConnections
   return observeLocalHost(connections, defaultRoute);
 }
 
-export async function observeLocalCaDirectories(connections: LocalHostConnections): Promise<readonly HostCaDirectory[]> {
+export async function observeLocalCaDirectories(connections: LocalHostConnections): Promise<readonly string[]> {
   return observeLocalHost(connections, caDirectoriesOf());
 }
 

@@ -1,5 +1,5 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import type { EnabledUnit } from './model.ts';
+import type { FirstBoot } from './model.ts';
 
 /** Where a host gets the JoinConfiguration. */
 export type JoinFileSource =
@@ -74,7 +74,7 @@ export function joinUnit({
   readonly caPath: string | undefined;
   readonly program: string;
   readonly environment: readonly string[];
-}): EnabledUnit {
+}): FirstBoot['unit'] {
   const fetch = joinFile.kind === 'path' ? [] : fetchLines(joinFile.url, caPath);
   const config = joinFile.kind === 'path' ? joinFile.path : FETCHED;
   const text = [

@@ -19,17 +19,12 @@ export function rootFileEntry(path: string, text: string): HostFileEntry {
   return { kind: 'file', path, content: Buffer.from(text, 'utf8'), mode: 0o644, uid: 0, gid: 0 };
 }
 
-/** A systemd unit that is enabled and started at the first boot. */
-export interface EnabledUnit {
-  readonly name: string;
-  readonly text: string;
-}
-
 /** The content of user data, independent of its format. */
 export interface FirstBoot {
   /** In the order of their paths; a directory precedes its entries. */
   readonly entries: readonly HostEntry[];
-  readonly unit: EnabledUnit;
+  /** A systemd unit that is enabled and started at the first boot. */
+  readonly unit: { readonly name: string; readonly text: string };
   /** Units to restart if they run before the files are written. */
   readonly restart: readonly string[];
 }

@@ -21,7 +21,7 @@ import { controlPlaneImages } from '../../control-plane/images.ts';
 import { listenAddresses } from '../../control-plane/listen-addresses.ts';
 import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../control-plane/model.ts';
-import { type HostCaDirectory, manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../facts/control-plane-host.ts';
 import type { PullImagesInput } from '../../phases/pull-images.ts';
 import { staticPodsInput } from '../../phases/static-pods.ts';
@@ -58,7 +58,7 @@ export interface ControlPlaneOptions extends NodeOptions {
   /** Default route of the local host, for files staged into a directory. */
   readonly localDefaultRoute: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
-  readonly localCaDirectories?: readonly HostCaDirectory[];
+  readonly localCaDirectories?: readonly string[];
   /** Whether a phase runs. */
   readonly selects: (phase: string) => boolean;
 }
@@ -135,7 +135,7 @@ function caDirectoriesFor(
   { host: { caDirectories } }: ObservedControlPlane,
   { staged, localCaDirectories }: ControlPlaneOptions,
   os: ObservedNode['facts']['os'],
-): readonly HostCaDirectory[] {
+): readonly string[] {
   const isSystem = !staged || os.prettyName !== null || caDirectories.length > 0;
   return isSystem ? caDirectories : (localCaDirectories ?? []);
 }
