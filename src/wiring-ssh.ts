@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { FleetHostTarget } from './fleet/host-target.ts';
 import type { Transport } from './host/transport.ts';
-import type { Notice } from './ssh/adapters/built-in/host-key-check.ts';
+import type { HostKeyPolicy } from './ssh/adapters/built-in/host-key-check.ts';
 import type { HostKeys } from './ssh/host-keys.ts';
 import type { SshConfig, SshOverrides } from './ssh/resolve-target.ts';
 import type { SshOptions, SshTarget } from './ssh/target.ts';
@@ -76,7 +76,7 @@ async function load(env: Variables, notify: (line: string) => void) {
   ]);
   const known = knownHostsStore();
   const shared = sshShared();
-  const notice: Notice = (problem) => notify(`${formatProblem(problem)}\n`);
+  const notice: HostKeyPolicy['notice'] = (problem) => notify(`${formatProblem(problem)}\n`);
   const shown = new Set<string>();
   /** Warnings of a host and its jump hosts; a warning shared by many hosts is shown once per run. */
   const showWarnings = ({ warnings, proxyJump }: SshTarget): void => {

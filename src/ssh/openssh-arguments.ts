@@ -97,18 +97,16 @@ function configWords(paths: readonly string[]): string {
   return paths.length === 0 ? 'none' : paths.map(configWord).join(' ');
 }
 
-interface Reading {
-  readonly pattern: RegExp;
-  readonly problem: (target: SshTarget, address: string, line: string) => AppError;
-}
-
 const unreachable =
-  (why: string): Reading['problem'] =>
-  ({ name }, address) =>
+  (why: string) =>
+  ({ name }: SshTarget, address: string): AppError =>
     hostUnreachable({ host: name, address, why });
 
 /** Login failures that ssh reports, the most specific first. The texts are those of OpenSSH 8.4 to 10. */
-const READINGS: readonly Reading[] = [
+const READINGS: readonly {
+  readonly pattern: RegExp;
+  readonly problem: (target: SshTarget, address: string, line: string) => AppError;
+}[] = [
   {
     pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
     problem: ({ name }, _, line) =>

@@ -1,6 +1,6 @@
 import { groupBy } from '../../base/group-by.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
-import type { RunTimeline } from '../../fleet/report/report-model.ts';
+import type { ReportModel } from '../../fleet/report/report-model.ts';
 import type { HostPhase } from '../../fleet/run/run-steps.ts';
 import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run/run-timeline.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
@@ -31,7 +31,7 @@ const TICKS = 4;
 const WIDTH = 1000;
 
 /** The Gantt chart of a run: a table of hosts for each batch. */
-export function timelineView({ totalMs, hosts, slowLimitMs }: RunTimeline): object {
+export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<ReportModel['timeline']>): object {
   const phases = new Set(hosts.flatMap((host) => host.phases.map(({ phase }) => phase)));
   const durations = hosts.flatMap((host) => changeMsOf(host) ?? []).sort((a, b) => a - b);
   const median = durations[Math.floor((durations.length - 1) / 2)];

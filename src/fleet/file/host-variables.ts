@@ -1,7 +1,6 @@
 import type { HostEntry } from './entries.ts';
 import { invalidVariable, reservedVariable } from './fleet-problems.ts';
 import { type Layer, scalarOf } from './layer.ts';
-import type { VariableValue } from './model.ts';
 import { ProblemCollector, type SettingLocation } from './problem-collector.ts';
 import { Scope, type Variables, type VariableText } from './scope.ts';
 
@@ -49,10 +48,10 @@ function indexVariable(text: string, suffix: string): readonly (readonly [string
 }
 
 /** All resolvable variables of a host; variables with a failing template are omitted. */
-export function variableValues(entry: HostEntry, layers: readonly Layer[]): ReadonlyMap<string, VariableValue> {
+export function variableValues(entry: HostEntry, layers: readonly Layer[]): ReadonlyMap<string, string | number | boolean> {
   const variables = hostVariables(entry, layers);
   const scope = new Scope(entry.name, variables, new ProblemCollector());
-  const values = new Map<string, VariableValue>();
+  const values = new Map<string, string | number | boolean>();
   for (const name of variables.names()) {
     const value = scope.lookUp(name, () => entry.place);
     if (value !== null) values.set(name, typeof value.scalar.value === 'bigint' ? Number(value.scalar.value) : (value.scalar.value ?? ''));

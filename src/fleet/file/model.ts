@@ -159,15 +159,13 @@ export interface ResolvedHost extends PlannedHost {
   /** Positions refer to the fleet file. Hosts with a shared layer share the object, so that it is decoded once. */
   readonly overlays: readonly FleetOverlay[];
   /** Variables for templates, computed on demand. */
-  variables(): ReadonlyMap<string, VariableValue>;
+  variables(): ReadonlyMap<string, string | number | boolean>;
   /**
    * Position of each setting of this host, by its path in a host entry (`ssh.user`, `labels[pool]`); computed
    * on demand.
    */
   origins(): ReadonlyMap<string, FleetOrigin>;
 }
-
-export type VariableValue = string | number | boolean;
 
 export interface FleetOverlay {
   /** `baseline`, `group edge`, `host edge-001`. */

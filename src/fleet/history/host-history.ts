@@ -40,7 +40,7 @@ export interface RunAttribution {
 }
 
 /** `refused`: the hook before the change failed, and nothing else was run. */
-type HistoryEnd = 'changed' | 'failed' | 'refused' | 'rolled-back';
+type HistoryEnd = Exclude<HistoryEntry['result'], 'started'>;
 
 const text = z.string();
 const json = z.json() as unknown as z.ZodType<Json>;

@@ -19,27 +19,23 @@ export interface ReportModel {
   readonly startedAt: Date;
   readonly endedAt: Date;
   /** Number of hosts per result, in the order of the first host. */
-  readonly counts: readonly ValueGroup[];
+  readonly counts: ValueDistribution['entries'];
   /** Null: no running kubelet is changed. */
   readonly highestImpact: Impact | null;
   readonly problems: readonly SharedProblem[];
   readonly matrix: FieldMatrix;
   readonly groups: readonly HostGroup[];
-  readonly timeline: RunTimeline | null;
+  /** `slowLimitMs`: hosts whose change took longer are slow. */
+  readonly timeline: { readonly totalMs: number; readonly hosts: readonly HostTimeline[]; readonly slowLimitMs: number } | null;
   readonly census: readonly ValueDistribution[];
   readonly rows: readonly HostStatusRow[];
   readonly certificates: readonly HostCertificate[];
 }
 
-interface ValueGroup {
-  readonly value: string;
-  readonly hosts: readonly string[];
-}
-
 export interface ValueDistribution {
   readonly title: string;
   /** The most frequent first. */
-  readonly entries: readonly ValueGroup[];
+  readonly entries: readonly { readonly value: string; readonly hosts: readonly string[] }[];
 }
 
 /** A problem that several hosts may share; without a host: of the run. */
@@ -57,13 +53,6 @@ export interface FieldMatrix {
     readonly impact: Impact | null;
     readonly changes: ReadonlyMap<string, FieldChange>;
   }[];
-}
-
-export interface RunTimeline {
-  readonly totalMs: number;
-  readonly hosts: readonly HostTimeline[];
-  /** Hosts whose change took longer are slow. */
-  readonly slowLimitMs: number;
 }
 
 const { compare } = new Intl.Collator('en', { numeric: true });
@@ -133,7 +122,7 @@ function timeOf({ notAfter }: HostCertificate): number {
   return notAfter?.getTime() ?? 0;
 }
 
-function censusOf(pairs: readonly (readonly [value: string, host: string])[]): readonly ValueGroup[] {
+function censusOf(pairs: readonly (readonly [value: string, host: string])[]): ValueDistribution['entries'] {
   return [...groupBy(pairs, ([value]) => value)].map(([value, same]) => ({ value, hosts: same.map(([, host]) => host) }));
 }
 

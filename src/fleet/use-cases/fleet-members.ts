@@ -7,7 +7,6 @@ import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { planDifference } from '../../host/plan/same-plan.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
@@ -17,7 +16,7 @@ import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts'
 import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
-import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
+import { type FleetCluster, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
@@ -43,7 +42,7 @@ export interface FleetTask {
 export interface FleetRunInput {
   /** In the order of the outcomes. */
   readonly tasks: readonly FleetTask[];
-  /** All hosts of the file, which include its control planes. */
+  /** All hosts of the file, which include its control planes; of a saved plan, its hosts. */
   readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
@@ -90,14 +89,7 @@ export async function fleetMembers(
   });
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./join-control-plane.ts');
-    return uploadFleetCerts(services, {
-      run,
-      verbosity: request.verbosity,
-      controlPlanes: input.hosts.filter(isControlPlane),
-      connectTo: (host) => services.connectHost(targetOf(host)),
-      cluster: access.cluster,
-      file,
-    });
+    return uploadFleetCerts(services, { ...request, run }, input, (host) => services.connectHost(targetOf(host)));
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const memberOf = async (task: FleetTask): Promise<FleetMember> => {
@@ -214,13 +206,6 @@ export function approvedMember(
   };
 }
 
-interface ControlPlaneInput extends Omit<JoiningMemberInput, 'certificateKey'> {
-  readonly common: JoiningMemberInput['common'] & {
-    readonly cluster: Cluster;
-    readonly connect: (reporter?: Reporter) => Promise<Host>;
-  };
-}
-
 /**
  * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one
  * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
@@ -228,7 +213,7 @@ interface ControlPlaneInput extends Omit<JoiningMemberInput, 'certificateKey'> {
  */
 function controlPlaneMember(
   services: FleetRunPorts,
-  input: ControlPlaneInput,
+  input: JoiningMemberInput,
   certificateKey: (() => Promise<Secret>) | null,
 ): FleetMember {
   const { common, planOf, join, settings } = input;
@@ -236,10 +221,6 @@ function controlPlaneMember(
   const patches = settings.patches?.filter(isForKubelet) ?? null;
   const options = { ...join, patches, ignoreSavedSettings: false, nodeName: join.nodeRegistration.name ?? null };
   const present = workflowMember({ ...common, planHost: planOf(upgradeNodeWorkflow, options) });
-  const joining = async (key: Secret): Promise<FleetMember> => {
-    const { joiningMember } = await import('./join-control-plane.ts');
-    return joiningMember(services, { ...input, certificateKey: key });
-  };
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
@@ -248,11 +229,10 @@ function controlPlaneMember(
       const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
-      const member =
-        certificateKey === null
-          ? deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`)
-          : await joining(await certificateKey());
-      return member.open(ports);
+      if (certificateKey === null)
+        return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`).open(ports);
+      const { joiningMember } = await import('./join-control-plane.ts');
+      return (await joiningMember(services, input, await certificateKey())).open(ports);
     },
   };
 }

@@ -1,24 +1,17 @@
 import { type Problem, usageError } from '../../base/errors.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
-import type { FleetCluster, PlannedHost } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
 import { hostsToApply, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
 import type { FleetFilePorts } from '../ports.ts';
-import type { FleetTask } from './fleet-members.ts';
+import type { FleetRunInput } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import type { CanaryChoice } from './fleet-rules.ts';
 import { readValidFleet } from './load-fleet.ts';
 import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-saved-plan.ts';
 
 /** The hosts and operations of a run, from a fleet file or a saved plan. */
-export interface FleetTasks {
-  readonly tasks: readonly FleetTask[];
-  /** All hosts of the file, or those of the plan. */
-  readonly hosts: readonly PlannedHost[];
-  readonly cluster: FleetCluster;
-  /** Relative paths are resolved against its directory. */
-  readonly file: string;
+export interface FleetTasks extends Omit<FleetRunInput, 'reporter'> {
   /** The subject of the run in its journal: the fleet file, or the plan. */
   readonly subject: string;
   readonly warnings: readonly Problem[];

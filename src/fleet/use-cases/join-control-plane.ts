@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
@@ -12,27 +13,35 @@ import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-p
 import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
-import type { PlannedHost } from '../file/model.ts';
+import { isControlPlane, type PlannedHost, type ResolvedFleet } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
 import { type WorkflowMember, workflowMember } from '../run/workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetInitOptions } from './init-options.ts';
+import type { FleetAccess } from './open-fleet-cluster.ts';
 import type { PlanPrepared } from './plan-prepared.ts';
 
 export interface JoiningMemberInput {
-  readonly common: Omit<WorkflowMember, 'planHost'>;
+  readonly common: Omit<WorkflowMember, 'planHost' | 'connect' | 'cluster'> & {
+    readonly cluster: Cluster;
+    readonly connect: (reporter?: Reporter) => Promise<Host>;
+  };
   readonly planOf: PlanPrepared;
   readonly join: JoinOptions;
   /** Settings of all control planes; the settings of the host override them. */
   readonly settings: ControlPlaneSettings;
-  readonly certificateKey: Secret;
 }
 
-/** A host of a fleet that joins as an additional control plane. */
+/**
+ * A host of a fleet that joins as an additional control plane.
+ * @param certificateKey decrypts the uploaded certificates
+ */
 export async function joiningMember(
   services: FleetRunPorts,
-  { common, planOf, join, settings, certificateKey }: JoiningMemberInput,
+  { common, planOf, join, settings }: JoiningMemberInput,
+  certificateKey: Secret,
 ): Promise<FleetMember> {
   const accesses: ApiAccess[] = [];
   const { localAPIEndpoint: { bindPort } = {}, timeouts = {} } = settings.init;
@@ -72,29 +81,28 @@ export async function joiningMember(
   };
 }
 
-export interface UploadCertsInput {
-  readonly run: RunSettings;
-  readonly verbosity: number;
-  /** The control planes of the fleet; the first running one uploads. */
-  readonly controlPlanes: readonly PlannedHost[];
-  readonly connectTo: (host: PlannedHost) => Promise<Host>;
-  readonly cluster: Cluster;
-  readonly file: string;
-}
-
 /**
- * Uploads the shared certificates of control planes for two hours, from a running control plane: `init phase
+ * Uploads the shared certificates of control planes for two hours, from the first running control plane: `init phase
  * upload-certs`.
+ * @param fleet all hosts of the fleet file, and their cluster
  * @returns the key that decrypts the certificates
  * @throws AppError CONTROL_PLANE_MISSING (exit code 3) if none is running
  */
-export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCertsInput): Promise<Secret> {
-  const { cluster, file } = input;
-  const controlPlane = await existingControlPlane(input);
-  const reporter = services.reporter({ verbosity: input.verbosity, format: 'text' });
+export async function uploadFleetCerts(
+  services: FleetRunPorts,
+  request: Pick<FleetRunRequest, 'run' | 'verbosity'>,
+  {
+    hosts,
+    file,
+    access: { cluster },
+  }: Pick<ResolvedFleet, 'file'> & { readonly hosts: readonly PlannedHost[]; readonly access: FleetAccess },
+  connectTo: (host: PlannedHost) => Promise<Host>,
+): Promise<Secret> {
+  const controlPlane = await existingControlPlane(hosts.filter(isControlPlane), cluster, connectTo);
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   const accesses: ApiAccess[] = [];
   let key: Secret | null = null;
-  const run: RunSettings = { ...input.run, dryRun: false, skipPhases: [], onlyPhase: 'upload-certs', podLoss: 'ignore' };
+  const run: RunSettings = { ...request.run, dryRun: false, skipPhases: [], onlyPhase: 'upload-certs', podLoss: 'ignore' };
   const workflowOptions = await fleetInitOptions(services, {
     run,
     first: controlPlane,
@@ -107,7 +115,7 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
     },
     opened: (access) => accesses.push(access),
   });
-  const host = await input.connectTo(controlPlane);
+  const host = await connectTo(controlPlane);
   try {
     const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
     const planned = await planWorkflow(initWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
@@ -120,7 +128,11 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
   }
 }
 
-async function existingControlPlane({ controlPlanes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
+async function existingControlPlane(
+  controlPlanes: readonly PlannedHost[],
+  cluster: Cluster,
+  connectTo: (host: PlannedHost) => Promise<Host>,
+): Promise<PlannedHost> {
   for (const controlPlane of controlPlanes)
     if ((await connectAndObserveControlPlane(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
   const message =

@@ -5,21 +5,12 @@ import { hostAuthFailed } from '../../../host/host-problems.ts';
 import { AUTHENTICATION_METHODS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 import type { Deadline } from '../client/deadline.ts';
-import type { KeyCandidates } from './identities.ts';
+import type { Candidate, KeyCandidates } from './identities.ts';
 
 /** One login attempt: chooses the next method each time ssh2 asks, and records the methods tried. */
 export interface Authentication {
   readonly handler: (left: readonly string[] | null, partial: boolean | null, next: (method: ssh2.AnyAuthMethod | false) => void) => void;
   failure(why: string | undefined, cause: unknown): AppError;
-}
-
-interface Candidate {
-  readonly type: 'publickey' | 'password' | 'keyboard-interactive' | 'none';
-  readonly label: string;
-  /** @param onSkipped is called if the candidate later proves unusable */
-  prepare(
-    onSkipped: (why: string) => void,
-  ): Promise<{ readonly kind: 'ready'; readonly method: ssh2.AnyAuthMethod } | { readonly kind: 'skipped'; readonly why: string }>;
 }
 
 /**
@@ -33,7 +24,7 @@ export function authentication(
   options: { readonly password: Secret | undefined; readonly address: string; readonly deadline: Deadline },
 ): Authentication {
   const { password, address, deadline } = options;
-  const candidates = [...keyCandidates(keys), ...passwordCandidates(target.user, password)];
+  const candidates = [...keys.candidates, ...passwordCandidates(target.user, password)];
   const waiting = (target.policy?.methods ?? AUTHENTICATION_METHODS).flatMap((method) => candidates.filter(({ type }) => type === method));
   const tried: string[] = [];
   const skipped = [...keys.skipped];
@@ -82,10 +73,6 @@ export function authentication(
         cause,
       }),
   };
-}
-
-function keyCandidates({ candidates }: KeyCandidates): readonly Candidate[] {
-  return candidates.map((key) => ({ type: 'publickey', label: key.label, prepare: (onSkipped) => key.method(onSkipped) }));
 }
 
 function passwordCandidates(username: string, password: Secret | undefined): readonly Candidate[] {

@@ -7,11 +7,10 @@ import { checkHostKey, describeHostKey, type HostKey, type KnownHosts, knownHost
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 
-export type Notice = (problem: Problem) => void;
-
 export interface HostKeyPolicy {
   readonly hostKeys: HostKeyStore;
-  readonly notice?: Notice | undefined;
+  /** Receives warnings. */
+  readonly notice?: ((problem: Problem) => void) | undefined;
 }
 
 /**

@@ -10,20 +10,18 @@ import type { SshTarget } from '../../target.ts';
 /** Called once for each encrypted key. Without a passphrase the key is skipped. */
 export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined>;
 
-/** A key to log in with; `method` prepares it when it is tried. */
-interface KeyCandidate {
+/** A way to log in; `prepare` makes it ready when it is tried. */
+export interface Candidate {
+  readonly type: 'publickey' | 'password' | 'keyboard-interactive' | 'none';
   readonly label: string;
-  /** @param onSkipped is called when the key cannot sign with an algorithm that the host accepts */
-  method(
+  /** @param onSkipped is called if the candidate later proves unusable, as a key without an algorithm that the host accepts */
+  prepare(
     onSkipped: (why: string) => void,
-  ): Promise<
-    | { readonly kind: 'ready'; readonly method: ssh2.PublicKeyAuthMethod | ssh2.AgentAuthMethod }
-    | { readonly kind: 'skipped'; readonly why: string }
-  >;
+  ): Promise<{ readonly kind: 'ready'; readonly method: ssh2.AnyAuthMethod } | { readonly kind: 'skipped'; readonly why: string }>;
 }
 
 export interface KeyCandidates {
-  readonly candidates: readonly KeyCandidate[];
+  readonly candidates: readonly Candidate[];
   /** Unusable identity files and agents, each with the reason. */
   readonly skipped: readonly string[];
 }
@@ -129,11 +127,12 @@ async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | unde
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase or unsupported format' : `unsupported: ${key.message}` };
 }
 
-function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTarget, unlock: () => Promise<Unlocked>): KeyCandidate {
+function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTarget, unlock: () => Promise<Unlocked>): Candidate {
   const label = `key ${file.path}`;
   return {
+    type: 'publickey',
     label,
-    method: async (onSkipped) => {
+    prepare: async (onSkipped) => {
       const unlocked = await unlock();
       if (unlocked.kind === 'locked') return { kind: 'skipped', why: `${file.path} (${unlocked.why})` };
       const { key } = unlocked;
@@ -158,15 +157,8 @@ function keyRefusal(key: ssh2.ParsedKey, policy: SshPolicy): string | null {
   return userKeyRefusal({ type: key.type, bits: rsaBits(key.getPublicSSH()) }, policy);
 }
 
-interface AgentKey {
-  readonly blob: string;
-  readonly label: string;
-  readonly parsed: ssh2.ParsedKey;
-  readonly agent: ssh2.BaseAgent;
-}
-
 interface Agent {
-  readonly keys: readonly AgentKey[];
+  readonly keys: readonly ReturnType<typeof agentKey>[];
   readonly failure: string | null;
 }
 
@@ -189,16 +181,17 @@ async function listAgentKeys(socket: string): Promise<Agent> {
   });
 }
 
-function agentKey(parsed: ssh2.ParsedKey, agent: ssh2.BaseAgent): AgentKey {
+function agentKey(parsed: ssh2.ParsedKey, agent: ssh2.BaseAgent) {
   const key = hostKeyFromBytes(parsed.getPublicSSH());
   const label = `agent key ${hostKeyTypeName(key.type)} ${hostKeyFingerprint(key)}`;
   return { blob: key.blob, label, parsed, agent };
 }
 
-function agentCandidate({ parsed, agent, label }: AgentKey, { user: username, policy = {} }: SshTarget): KeyCandidate {
+function agentCandidate({ parsed, agent, label }: Agent['keys'][number], { user: username, policy = {} }: SshTarget): Candidate {
   return {
+    type: 'publickey',
     label,
-    method: async (onSkipped) => {
+    prepare: async (onSkipped) => {
       const refusal = keyRefusal(parsed, policy);
       if (refusal !== null) return { kind: 'skipped', why: `${label} (${refusal})` };
       const sign: Sign = (data, options, done) => agent.sign(parsed, data, options, done);
