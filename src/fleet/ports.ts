@@ -18,6 +18,20 @@ export interface HostConnections {
   readonly self: ThisProcess;
 }
 
+/** Connects to a host, and closes the connection when the work has ended. */
+export async function onHost<T>(
+  { connectHost }: Pick<HostConnections, 'connectHost'>,
+  target: HostTarget,
+  work: (host: Host) => Promise<T>,
+): Promise<T> {
+  const host = await connectHost(target);
+  try {
+    return await work(host);
+  } finally {
+    await host.close();
+  }
+}
+
 /** Connections to the targets except the local host. */
 export function connectionsTo(
   { connectHost }: Pick<HostConnections, 'connectHost'>,

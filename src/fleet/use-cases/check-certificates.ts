@@ -4,7 +4,7 @@ import { type CertificateVerdict, validateCertificates, validateControlPlane } f
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { NodeCommandPorts } from '../ports.ts';
+import { type NodeCommandPorts, onHost } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
@@ -45,8 +45,7 @@ export async function checkCertificates(
 }
 
 async function checkHost(services: NodeCommandPorts, target: HostTarget, withinMs: number): Promise<HostCertificates> {
-  const host = await services.connectHost(target);
-  try {
+  return onHost(services, target, async (host) => {
     const found = await observeCertificates(host, services.signal);
     const controlPlane = await inspectCertificates(
       { host, cluster: null, signal: services.signal },
@@ -56,9 +55,7 @@ async function checkHost(services: NodeCommandPorts, target: HostTarget, withinM
     const certificates = [...validateCertificates(found, options), ...validateControlPlane(controlPlane, options)];
     const node = certificates.find(({ role }) => role === 'client')?.subject?.match(/\bCN=system:node:([^,\s]+)/)?.[1] ?? null;
     return { name: host.name, node, certificates, issue: found.issue };
-  } finally {
-    await host.close();
-  }
+  });
 }
 
 function problemsOf({ name, certificates, issue }: HostCertificates): readonly Problem[] {

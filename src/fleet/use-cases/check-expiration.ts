@@ -5,7 +5,7 @@ import { pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { NodeCommandPorts } from '../ports.ts';
+import { type NodeCommandPorts, onHost } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
@@ -49,8 +49,7 @@ async function checkHost(
   target: HostTarget,
   { settings, cluster, clusterOf }: OpenedPkiSettings,
 ): Promise<HostExpiration> {
-  const host = await services.connectHost(target);
-  try {
+  return onHost(services, target, async (host) => {
     const own = cluster ?? (await clusterOf(host));
     try {
       const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
@@ -60,7 +59,5 @@ async function checkHost(
     } finally {
       if (cluster === null) await own?.close();
     }
-  } finally {
-    await host.close();
-  }
+  });
 }

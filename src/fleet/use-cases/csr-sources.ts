@@ -15,7 +15,7 @@ import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflo
 import { parseSshDestination } from '../../ssh/destination.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
-import type { NodeCommandPorts } from '../ports.ts';
+import { type NodeCommandPorts, onHost } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readFleet, resolveFleetPath } from './load-fleet.ts';
 import { readHostTargets } from './named-hosts.ts';
@@ -79,8 +79,7 @@ async function namesOfHost(
   target: HostTarget,
   { trust, cluster }: { readonly trust: NodeTrust; readonly cluster: Cluster | null },
 ) {
-  const host = await services.connectHost(target);
-  try {
+  return onHost(services, target, async (host) => {
     const { challenge, fact } = await challengeHost({ trust });
     const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), services.signal);
     const { os, addresses } = facts;
@@ -95,9 +94,7 @@ async function namesOfHost(
       { node, values: reported, source: `host ${host.name}` },
     ];
     return { host: host.name, claim, names };
-  } finally {
-    await host.close();
-  }
+  });
 }
 
 /** Opens the cluster (of the fleet file, if one is given) and reads the sources of names apart from Nodes. */

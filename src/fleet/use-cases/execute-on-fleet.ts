@@ -4,7 +4,7 @@ import type { CommandFact } from '../../host/facts/query.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { NodeCommandPorts } from '../ports.ts';
+import { type NodeCommandPorts, onHost } from '../ports.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
@@ -60,13 +60,10 @@ async function execute(
 ): Promise<ExecutedCommand> {
   try {
     services.signal.throwIfAborted();
-    const host = await services.connectHost(target);
-    try {
+    return await onHost(services, target, async (host) => {
       const { run } = await host.query({ run: { kind: 'command', argv } }, { signal: services.signal, timeoutMs });
       return { host: name, result: run, problems: [] };
-    } finally {
-      await host.close();
-    }
+    });
   } catch (error) {
     if (!isAppError(error)) throw error;
     return { host: name, result: null, problems: error.problems.map((problem) => ({ host: name, ...problem })) };

@@ -14,7 +14,7 @@ import { type ExplainedField, type NodeExplanation, selectFields } from '../../k
 import { leavesOf } from '../../kubelet/layers/layers.ts';
 import { declaredConfiguration } from '../file/inventory-document.ts';
 import type { ResolvedHost } from '../file/model.ts';
-import type { FleetRunPorts, NodeCommandPorts } from '../ports.ts';
+import { type FleetRunPorts, type NodeCommandPorts, onHost } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { findTarget } from './named-hosts.ts';
 
@@ -44,8 +44,7 @@ async function explainTarget(services: NodeCommandPorts, request: ExplainNodeReq
     if ('node' in target) return await explainNodeKubelet(await cluster.open(), target.node, catalogue);
     const named = { name: target.address, file: request.file, connection };
     const { member, target: found } = await findTarget(services, named, { changes: false });
-    const host = await services.connectHost(found);
-    try {
+    return await onHost(services, found, async (host) => {
       const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
       const explanation = await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
       return member === null
@@ -56,9 +55,7 @@ async function explainTarget(services: NodeCommandPorts, request: ExplainNodeReq
               withFleetLayer(member, { catalogue, minor: parseMinor(explanation.kubernetesVersion) ?? NEWEST_MINOR }),
             ),
           };
-    } finally {
-      await host.close();
-    }
+    });
   } finally {
     await cluster.close();
   }
@@ -87,16 +84,13 @@ export async function explainNodeTakeover(
   services: NodeCommandPorts & Pick<FleetRunPorts, 'templates'>,
   { address, ...request }: Pick<ExplainNodeRequest, 'connection' | 'file'> & { readonly address: string },
 ): Promise<Takeover> {
-  const host = await services.connectHost((await findTarget(services, { ...request, name: address }, { changes: false })).target);
-  try {
+  return onHost(services, (await findTarget(services, { ...request, name: address }, { changes: false })).target, async (host) => {
     return await explainTakeover(host, {
       catalogue: await loadCatalogue(),
       templates: await services.templates(),
       signal: services.signal,
     });
-  } finally {
-    await host.close();
-  }
+  });
 }
 
 /** A known field without a value is a valid result. */

@@ -8,7 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { statusFacts, statusOf } from '../drift/host-status.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, selectHosts } from '../file/select.ts';
-import type { NamedHostPorts } from '../ports.ts';
+import { type NamedHostPorts, onHost } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { fleetTargets } from './host-access.ts';
 
@@ -62,13 +62,10 @@ async function observeNodes(
   const failed = new Map<string, AppError>();
   await inParallel(hosts, PARALLEL, async (member) => {
     try {
-      const host = await services.connectHost(targetOf(member));
-      try {
+      await onHost(services, targetOf(member), async (host) => {
         const { nodeName } = statusOf(await observe(host, statusFacts));
         if (nodeName !== null) nodes.set(member.name, nodeName);
-      } finally {
-        await host.close();
-      }
+      });
     } catch (error) {
       if (!isAppError(error)) throw error;
       failed.set(member.name, error);
