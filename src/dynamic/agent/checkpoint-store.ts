@@ -29,18 +29,6 @@ import { type AccessProblem, formatAccess, parseAccess } from './cluster-access.
 import type { AgentState } from './state.ts';
 import { formatStateFile, parseStateFile } from './state-file.ts';
 
-interface StoredCheckpoint {
-  readonly hash: string;
-  /** Null: the manifest cannot be read. */
-  readonly manifest: CheckpointManifest | null;
-  /** Null: a file is missing, truncated or modified. */
-  readonly files: CheckpointFiles | null;
-  /** Write time in Unix seconds; 0 if unknown. */
-  readonly writtenAt: number;
-  /** Time of the last write to any of its files. */
-  readonly changedAt: number;
-}
-
 /** The source of a payload. `data`: that of the ConfigMap; absent: the stored keys are kept. */
 type CheckpointOrigin = Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> & { readonly data?: Readonly<Record<string, string>> };
 
@@ -57,8 +45,7 @@ export function checkpointStore(host: Host, directory: string) {
   const pointerIn = async (path: string): Promise<string | null> =>
     hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
   /** Null: no such checkpoint. */
-  const findCheckpoint = async (hash: string): Promise<StoredCheckpoint | null> =>
-    (await readCheckpoints(host, directory, [hash]))[0] ?? null;
+  const findCheckpoint = async (hash: string) => (await readCheckpoints(host, directory, [hash]))[0] ?? null;
   /** The hash that a rollback restores by a rename; null: none. */
   const readRollbackPointer = (): Promise<string | null> => pointerIn(rollbackPointerFile(directory));
   /** Removes unneeded checkpoints except the newest `spare`. */
@@ -123,7 +110,7 @@ export function checkpointStore(host: Host, directory: string) {
   };
 }
 
-async function listCheckpoints(host: Host, directory: string, signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> {
+async function listCheckpoints(host: Host, directory: string, signal?: AbortSignal) {
   const names = await listOf(host, checkpointsDirectory(directory), signal);
   return readCheckpoints(host, directory, names.filter(isHash), signal);
 }
@@ -226,12 +213,11 @@ async function dataChanges(host: Host, directory: string, data: Readonly<Record<
   ];
 }
 
-async function readCheckpoints(
-  host: Host,
-  directory: string,
-  hashes: readonly string[],
-  signal?: AbortSignal,
-): Promise<readonly StoredCheckpoint[]> {
+/**
+ * Reads checkpoints with their manifest (null: it cannot be read), their files (null: one is missing, truncated or modified), the
+ * write time of the manifest in Unix seconds (0: unknown), and that of the last write to any of the files.
+ */
+async function readCheckpoints(host: Host, directory: string, hashes: readonly string[], signal?: AbortSignal) {
   if (hashes.length === 0) return [];
   const manifestOf = (hash: string): string => `${checkpointDirectory(directory, hash)}/${MANIFEST_FILE}`;
   const found = await observe(host, fileFacts(hashes.map(manifestOf)), signal);
@@ -239,7 +225,7 @@ async function readCheckpoints(
     const file: FileFact | null = found.get(manifestOf(hash)) ?? null;
     return { hash, manifest: file?.content === undefined ? null : parseManifest(file.content), writtenAt: file?.modifiedAt ?? 0 };
   });
-  const pathsOf = ({ hash, manifest }: { readonly hash: string; readonly manifest: CheckpointManifest | null }): readonly string[] =>
+  const pathsOf = ({ hash, manifest }: (typeof known)[number]): readonly string[] =>
     (manifest?.files ?? []).map((name) => `${checkpointDirectory(directory, hash)}/${name}`);
   const paths = known.flatMap(pathsOf);
   const texts = paths.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(paths), signal);

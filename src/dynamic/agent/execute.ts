@@ -14,23 +14,22 @@ import { agentConditionOf } from './status.ts';
 export type ReportAgentMessage = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
 
 /** What the effects of an agent are executed with. */
-interface EffectPorts extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing' | 'spareCheckpoints' | 'signal'> {
+interface ExecuteOptions extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing' | 'spareCheckpoints' | 'signal'> {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
   readonly report: ReportAgentMessage;
   /** @throws KubeletNotStartableError */
   readonly requireStartable: () => Promise<void>;
+  /** The state is on disk. */
+  readonly isSaved: boolean;
 }
-
-/** `isSaved`: the state is on disk. */
-type ExecuteOptions = EffectPorts & { readonly isSaved: boolean };
 
 /**
  * Runs the state machine: `dispatch` applies an event and executes the resulting effects. A decision is written to disk
  * before its effects are executed.
  * @param onState called when the reported state changed
  */
-export function agentStateMachine(ports: EffectPorts, loaded: StoredAgent, onState: (state: AgentState) => void) {
+export function agentStateMachine(ports: Omit<ExecuteOptions, 'isSaved'>, loaded: StoredAgent, onState: (state: AgentState) => void) {
   const { store, clock, timing, report } = ports;
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;

@@ -12,15 +12,11 @@ import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } f
 import type { AgentOptions } from './agent-options.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
 
-/** What a switch of the kubelet does with the state files of its managers. */
-interface StateSwitch {
-  /** Before the kubelet is stopped: copies for a rollback. */
-  readonly save: readonly Operation[];
-  /** While the kubelet is stopped; empty: the kubelet is not stopped. */
-  readonly replace: readonly Operation[];
-  /** After the restart. */
-  readonly finish: readonly Operation[];
-}
+/**
+ * What a switch of the kubelet does with the state files of its managers: `save` before the kubelet is stopped (copies for a
+ * rollback), `replace` while it is stopped (empty: it is not stopped), `finish` after the restart.
+ */
+type StateSwitch = Readonly<Record<'save' | 'replace' | 'finish', readonly Operation[]>>;
 
 /** The state files of the managers of a kubelet during switches. */
 export type ManagerStateSwitches = ReturnType<typeof managerStateSwitches>;

@@ -207,21 +207,15 @@ export function readNodeAssignment(
 }
 
 /** Properties of a Node that affect how a ConfigMap is prepared for it. */
-interface NodeProperties {
-  readonly group: string | null;
-  /** Marked unschedulable. */
-  readonly isCordoned: boolean;
-  /** Value of the annotation that requests a retry of a rejected payload. */
-  readonly retry: string | null;
-  /** The assignment that may end pods, as `describeSource` writes it. */
-  readonly allowsPodLossOf: string | null;
-}
+export type NodeProperties = ReturnType<typeof readNodeProperties>;
 
-export function readNodeProperties({ metadata, spec }: KubeObject): NodeProperties {
+export function readNodeProperties({ metadata, spec }: KubeObject) {
   return {
     group: metadata.labels?.[GROUP_LABEL] ?? null,
     isCordoned: isJsonObject(spec) && spec.unschedulable === true,
+    /** Value of the annotation that requests a retry of a rejected payload. */
     retry: metadata.annotations?.[RETRY_ANNOTATION] ?? null,
+    /** The assignment that may end pods, as `describeSource` writes it. */
     allowsPodLossOf: metadata.annotations?.[ALLOW_POD_LOSS_ANNOTATION] ?? null,
   };
 }

@@ -15,8 +15,6 @@ import { formatReport, nextReport, parseReport } from './config-report.ts';
 import { type AgentState, type EffectOf, isObserved } from './state.ts';
 import { agentConditionOf, CONFIG_CONDITION, configStatusOf, trialEndOf } from './status.ts';
 
-type Announcement = EffectOf<'announce'>;
-
 export type StatusReporter = ReturnType<typeof statusReporter>;
 
 const FIRST_DELAY_MS = 500;
@@ -35,7 +33,7 @@ export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
   let node: KubeObject | null = null;
-  let waiting: { readonly announcement: Announcement; readonly at: Date; readonly serial: number }[] = [];
+  let waiting: { readonly announcement: EffectOf<'announce'>; readonly at: Date; readonly serial: number }[] = [];
   let serial = 0;
   let wake: () => void = () => undefined;
   let dirty = false;
@@ -78,7 +76,7 @@ export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName
       if (next !== null) received.abort();
       touch();
     },
-    announce: (announcement: Announcement): void => {
+    announce: (announcement: EffectOf<'announce'>): void => {
       waiting = [...waiting, { announcement, at: clock.now(), serial: serial++ }].slice(-MOST_WAITING);
       touch();
     },

@@ -5,24 +5,18 @@ import { baselineFromJson, baselineToJson } from '../../kubelet/health/baseline.
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/layers/config-source.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection, type SyncFailure } from './state.ts';
 
-/** One of the two state files of an agent. */
-interface StateFile {
-  /** Incremented with each write; the file with the higher generation is used. */
-  readonly generation: number;
-  readonly state: AgentState;
-}
-
 /**
- * Renders a state file. Facts about the running kubelet, such as its healthy time, are omitted: a restart of
+ * Renders one of the two state files of an agent. The generation is incremented with each write, and the file with the higher
+ * one is used. Facts about the running kubelet, such as its healthy time, are omitted: a restart of
  * the agent restarts a trial.
  */
-export function formatStateFile({ generation, state }: StateFile): string {
+export function formatStateFile({ generation, state }: { readonly generation: number; readonly state: AgentState }): string {
   const body = { generation, state: stateToJson(state), version: 1 };
   return `${JSON.stringify({ checksum: checksumOf(body), ...body })}\n`;
 }
 
 /** Reads a state file; null when it is truncated, modified or of an unknown version. */
-export function parseStateFile(text: string): StateFile | null {
+export function parseStateFile(text: string): Parameters<typeof formatStateFile>[0] | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
   const { checksum, ...body } = parsed;

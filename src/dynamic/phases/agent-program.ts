@@ -99,15 +99,13 @@ export const agentDirectory = definePhase<string | null, FileFact | null>({
   },
 });
 
-export interface AgentSignersInput {
-  /** Null: signatures are not required. */
-  readonly text: string | null;
-}
-
 const PATH = signersFile(AGENT_DIRECTORY);
 
-/** Writes the signers whose ConfigMaps the agent accepts, for root only. The agent reads the file at each check. */
-export const agentSigners = definePhase<AgentSignersInput | null, FileFact | null>({
+/**
+ * Writes the signers whose ConfigMaps the agent accepts (null: signatures are not required), for root only. The agent reads the
+ * file at each check.
+ */
+export const agentSigners = definePhase<{ readonly text: string | null } | null, FileFact | null>({
   name: 'agent-signers',
   short: 'Write the signers whose configurations the agent accepts',
   observe: async ({ host, signal }, input) =>

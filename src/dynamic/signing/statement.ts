@@ -128,9 +128,6 @@ export interface ConfigSigner {
   ): Promise<{ readonly signature: string } | { readonly issue: string }>;
 }
 
-/** Ports for signing. */
-export type SigningPorts = ConfigSigner & Pick<RunTime, 'clock'>;
-
 /** `--sign` and the options that belong to it. */
 export interface SigningRequest {
   /** Path of the private key, or of the public key of a key held by ssh-agent. */
@@ -147,7 +144,7 @@ export interface SigningRequest {
  * @throws AppError DYNAMIC_NOT_SIGNED (exit code 2)
  */
 export async function signConfig(
-  { signWithSsh, clock }: SigningPorts,
+  { signWithSsh, clock }: ConfigSigner & Pick<RunTime, 'clock'>,
   about: Pick<SignedStatement, 'namespace' | 'name' | 'key' | 'nodes'> & { readonly data: Readonly<Record<string, string>> },
   { key, revision }: Pick<SigningRequest, 'key' | 'revision'>,
 ): Promise<Readonly<Record<string, string>>> {

@@ -21,7 +21,7 @@ import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts } from '../workflows/rollout.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
-import { type DynamicRollout, performRollout, type RolloutEnd } from './perform-rollout.ts';
+import { type DynamicRollout, performRollout } from './perform-rollout.ts';
 import {
   type PushedFileRequest,
   type PushFilePorts,
@@ -55,7 +55,7 @@ export interface Assignment {
    */
   readonly fields: CheckedRisks['fields'];
   /** The RBAC rules of agents that are created first. */
-  readonly rights: readonly RestoredRights[];
+  readonly rights: RestoredRights;
 }
 
 /**
@@ -71,7 +71,7 @@ export async function checkAssignment(
   { names, text, reporter }: { readonly names: readonly string[]; readonly text: string | null; readonly reporter: Reporter },
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, { backend });
-  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: [] };
+  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: new Map() };
   if (!force) requireEnabled(nodes);
   const isReverted = rollout.onFailure === 'revert';
   const irreversible = nodes.filter(({ report, source }) => isReverted && report?.requiresSignature === true && source.source !== null);
@@ -123,7 +123,7 @@ export function planRollout(
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
     return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, reason: `${which}: ${change.reason}` })) };
   });
-  return [...rights.map(({ changes: restored }) => ({ changes: restored })), ...(push === null ? [] : [push.plan]), ...noops, ...planned];
+  return [...[...rights.values()].map((restored) => ({ changes: restored })), ...(push === null ? [] : [push.plan]), ...noops, ...planned];
 }
 
 /**
@@ -135,7 +135,7 @@ export async function executeAssignment(
   cluster: Cluster,
   assignment: Assignment,
   run: Omit<DynamicRollout, 'names' | 'desired'>,
-): Promise<RolloutEnd> {
+): ReturnType<typeof performRollout> {
   const { nodes, desired, push, fields, rights } = assignment;
   const { reporter, rollout } = run;
   reportImpact(fields, reporter);
@@ -254,14 +254,6 @@ function withFields(change: AssignmentPatch | null, fields: readonly FieldChange
   return { ...change, fields, impact: highestImpact(fields.map(({ impact }) => impact)) ?? 'safe' };
 }
 
-/** A field that changes on one or several nodes. */
-interface FieldOfNodes {
-  readonly change: FieldChange;
-  readonly nodes: readonly string[];
-  /** All nodes have the same values. */
-  readonly isSame: boolean;
-}
-
 /** Reports the changed fields of all nodes with their impact, one event for each field, then the highest impact. */
 export function reportImpact(fields: CheckedRisks['fields'], reporter: Reporter): void {
   if (fields.size === 0) return;
@@ -289,8 +281,9 @@ export function reportImpact(fields: CheckedRisks['fields'], reporter: Reporter)
 /** Number of nodes with unknown impact that are named. */
 const SHOWN = 5;
 
-function groupByField(fields: CheckedRisks['fields']): readonly FieldOfNodes[] {
-  const groups = new Map<string, FieldOfNodes>();
+/** `isSame`: all nodes have the same values. */
+function groupByField(fields: CheckedRisks['fields']) {
+  const groups = new Map<string, { readonly change: FieldChange; readonly nodes: readonly string[]; readonly isSame: boolean }>();
   for (const [node, changes] of fields)
     for (const change of changes ?? []) {
       const { field, before, after } = change;

@@ -38,17 +38,6 @@ export interface DynamicRollout extends AssignmentSettings {
   ended(final: readonly FinalOutcome[]): void;
 }
 
-/** Result of a rollout. */
-export interface RolloutEnd {
-  /**
-   * 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node
-   * rejected or rolled back its configuration; 3: no node could start.
-   */
-  readonly exitCode: ExitCode;
-  /** A problem for each node that is not updated. */
-  readonly problems: readonly Problem[];
-}
-
 /** The nodes have run their previous configuration successfully: a shorter minimum Ready time suffices. */
 const MIN_READY_BACK_MS = 10_000;
 
@@ -56,9 +45,15 @@ const MIN_READY_BACK_MS = 10_000;
  * Rolls out an assignment and reports the progress. If a node failed and `--on-failure revert` is set, the
  * previous assignments are restored. An assignment that another operator made in the meantime is reported and
  * kept.
+ * @returns a problem for each node that is not updated, and the exit code: 0: all nodes are updated; 4: only some are updated
+ *   or restored; 5: all are restored, or the only node rejected or rolled back its configuration; 3: no node could start
  * @throws AppError the errors of the API server
  */
-export async function performRollout(services: RolloutPorts, cluster: Cluster, run: DynamicRollout): Promise<RolloutEnd> {
+export async function performRollout(
+  services: RolloutPorts,
+  cluster: Cluster,
+  run: DynamicRollout,
+): Promise<{ readonly exitCode: ExitCode; readonly problems: readonly Problem[] }> {
   const { names, desired, rollout } = run;
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
@@ -112,7 +107,11 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
  * The nodes with the assignment of the rollout and a known previous assignment; failed nodes first.
  * Assignments of other operators are excluded.
  */
-function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, desired: ConfigSource | null): readonly RolloutTarget[] {
+function revertTargets(
+  { outcomes }: RolloutResult,
+  before: ReadonlyMap<string, ConfigSource | null>,
+  desired: ConfigSource | null,
+): readonly RolloutTarget[] {
   const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, changed: 3, queued: 4, replaced: 5 };
   const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
@@ -199,11 +198,7 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
  * permission to write the record, a rollout that stops at a failure continues with a warning; one that
  * restores previous assignments does not start.
  */
-async function recordOf(
-  services: RolloutPorts,
-  cluster: Cluster,
-  { names, desired, rollout, reason, reporter }: DynamicRollout,
-): Promise<RolloutRecord | null> {
+async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desired, rollout, reason, reporter }: DynamicRollout) {
   const isNeeded = rollout.onFailure === 'revert';
   if (names.length === 1 && !isNeeded) return null;
   let isWarned = false;
@@ -220,8 +215,8 @@ async function recordOf(
     const record = await openRolloutRecord(cluster, desired, { by: services.self.name, reason, now: () => services.clock.now() });
     return {
       inherited: record.inherited,
-      began: (name, previous) => unlessRefused(record.began(name, previous)),
-      finished: (finished) => unlessRefused(record.finished(finished)),
+      began: (name: string, previous: ConfigSource | null) => unlessRefused(record.began(name, previous)),
+      finished: (finished: readonly string[]) => unlessRefused(record.finished(finished)),
     };
   } catch (error) {
     if (isNeeded || !isAppError(error)) throw error;
@@ -238,42 +233,22 @@ function warningOf(error: AppError): Parameters<Reporter['report']>[0] {
 /** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
 const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
 
-/** The previous assignments by node; null: none. */
-type PreviousAssignments = ReadonlyMap<string, ConfigSource | null>;
-
-/**
- * The previous assignments of the nodes of a rollout, recorded in the cluster, so that any host can resume or
- * revert the rollout.
- */
-interface RolloutRecord {
-  /** Assignments that an interrupted run of the same rollout recorded. */
-  readonly inherited: PreviousAssignments;
-  /**
-   * Resolves when the previous assignment of a node is recorded.
-   * @throws AppError the errors of the API server
-   */
-  began(node: string, previous: ConfigSource | null): Promise<void>;
-  /**
-   * Removes the records of finished nodes, and the ConfigMap with the last one.
-   * @throws AppError the errors of the API server
-   */
-  finished(nodes: readonly string[]): Promise<void>;
-}
-
 const LOCAL = 'local';
 
 /**
- * Opens the record of a rollout: a ConfigMap in the agents' namespace, which nodes can read but not write. A
+ * Opens the record of a rollout, so that any host can resume or revert it: the previous assignments of its nodes (null:
+ * none), in a ConfigMap in the agents' namespace, which nodes can read but not write. A
  * record on the Node itself could be forged by the node, and a revert would then grant the node access to any
  * ConfigMap.
  * @param desired assignment of the rollout; null: none
- * @throws AppError the errors of reading it; a missing record is created with the first node
+ * @throws AppError the errors of reading it; a missing record is created with the first node. All functions throw the errors
+ *   of the API server
  */
 async function openRolloutRecord(
   cluster: Cluster,
   desired: ConfigSource | null,
   { by, reason, now }: { readonly by: string; readonly reason?: string | undefined; readonly now: () => Date },
-): Promise<RolloutRecord> {
+) {
   const what = desired === null ? LOCAL : describeSource(desired);
   // The member name is part of the hash: runs of other versions must find the same ConfigMap.
   const name = appendHash({ name: 'rollout', data: { wanted: what } });
@@ -304,13 +279,16 @@ async function openRolloutRecord(
   // Sequential, because concurrent writes of one object fail with conflicts.
   let last: Promise<unknown> = Promise.resolve();
   return {
+    /** Assignments that an interrupted run of the same rollout recorded. */
     inherited: new Map(Object.entries(configMapData(found)).flatMap(readPrevious)),
-    began: (node, previous) => {
+    /** Resolves when the previous assignment of a node is recorded. */
+    began: (node: string, previous: ConfigSource | null): Promise<void> => {
       const written = last.then(() => write(node, previous === null ? LOCAL : describeSource(previous)));
       last = written.catch(() => undefined);
       return written;
     },
-    finished: async (nodes) => {
+    /** Removes the records of finished nodes, and the ConfigMap with the last one. */
+    finished: async (nodes: readonly string[]): Promise<void> => {
       const now = await cluster.get(ref);
       const data = Object.fromEntries(nodes.filter((node) => Object.hasOwn(configMapData(now), node)).map((node) => [node, null]));
       if (now === null || Object.keys(data).length === 0) return;

@@ -1,3 +1,4 @@
+import type { RunTime } from '../../base/clock.ts';
 import { AppError, formatPosition, type Problem, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
@@ -10,7 +11,7 @@ import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { configSourceFailure } from '../../kubelet/layers/config-source.ts';
 import { readValidatedMinor } from '../../kubelet/minor-option.ts';
 import { validatePayload } from '../agent/validate-payload.ts';
-import { type SigningPorts, type SigningRequest, signConfig } from '../signing/statement.ts';
+import { type ConfigSigner, type SigningRequest, signConfig } from '../signing/statement.ts';
 import type { NodeConfig } from '../status/node-config.ts';
 import { applyPush, type PushInput, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
@@ -26,7 +27,7 @@ export interface PushedFileRequest extends PushInput {
 }
 
 /** Ports for planning the ConfigMap of a file. */
-export type PushFilePorts = Pick<LocalFiles, 'input'> & SigningPorts;
+export type PushFilePorts = Pick<LocalFiles, 'input'> & ConfigSigner & Pick<RunTime, 'clock'>;
 
 export interface PushRequest {
   readonly pushed: PushedFileRequest;

@@ -9,11 +9,8 @@ import { ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON } from '../agent/status.ts';
 import { agentRightsMissing } from '../status/dynamic-problems.ts';
 import type { NodeConfig } from '../status/node-config.ts';
 
-/** The changes that create the RBAC rules of an agent again. */
-export interface RestoredRights {
-  readonly node: string;
-  readonly changes: readonly ObjectChange[];
-}
+/** The changes that create the RBAC rules of agents again, by node. */
+export type RestoredRights = ReadonlyMap<string, readonly ObjectChange[]>;
 
 /**
  * Plans the RBAC rules of agents that cannot read ConfigMaps: the rules belong to the Node, so the garbage
@@ -23,15 +20,15 @@ export interface RestoredRights {
 export async function planMissingRights(
   cluster: Cluster,
   { nodes, namespace, reporter }: { readonly nodes: readonly NodeConfig[]; readonly namespace: string; readonly reporter: Reporter },
-): Promise<readonly RestoredRights[]> {
+): Promise<RestoredRights> {
   const reasons: readonly string[] = [ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON];
   const checked = nodes.filter(({ agentCondition }) => reasons.includes(agentCondition?.reason ?? ''));
-  if (agentNamespaceProblem(namespace) !== null) return [];
-  const restored: RestoredRights[] = [];
+  if (agentNamespaceProblem(namespace) !== null) return new Map();
+  const restored = new Map<string, readonly ObjectChange[]>();
   for (const { name } of checked) {
     try {
       const changes = await planAgentRights(cluster, { nodeName: name, namespace });
-      if (changes.length > 0) restored.push({ node: name, changes });
+      if (changes.length > 0) restored.set(name, changes);
     } catch (error) {
       if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
       const { code, message, hint } = agentRightsMissing(name, `you may not read them: ${error.message}`);
@@ -45,8 +42,8 @@ export async function planMissingRights(
  * Creates the rules before the assignment.
  * @throws AppError AGENT_RIGHTS_MISSING (exit code 3) if the credentials may not create them
  */
-export async function restoreRights(cluster: Cluster, rights: readonly RestoredRights[], reporter: Reporter): Promise<void> {
-  for (const { node, changes } of rights) {
+export async function restoreRights(cluster: Cluster, rights: RestoredRights, reporter: Reporter): Promise<void> {
+  for (const [node, changes] of rights) {
     try {
       for (const change of changes) await applyClusterChange(cluster, change);
     } catch (error) {

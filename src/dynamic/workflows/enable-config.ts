@@ -38,7 +38,6 @@ import { NATIVE_DROP_IN, nativeFlags } from '../../kubelet/node-agent/native-fla
 import { canReplaceManagerState } from '../agent/agent-options.ts';
 import {
   type AgentProgramInput,
-  type AgentSignersInput,
   agentDirectory,
   agentOldPrograms,
   agentProgram,
@@ -83,7 +82,7 @@ interface EnableInput {
   readonly program?: AgentProgramInput;
   readonly rights?: AgentRightsInput;
   readonly directory?: string;
-  readonly signers?: AgentSignersInput | null;
+  readonly signers?: { readonly text: string | null } | null;
   readonly agent?: ChangeUnitsInput;
   readonly assignment?: AgentAssignmentInput | null;
   readonly formerAccount?: FormerAccountInput;

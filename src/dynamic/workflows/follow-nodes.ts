@@ -103,14 +103,7 @@ export async function watchNodes(
 }
 
 /** The current state of the nodes of a rollout. */
-export interface NodeFeed {
-  /**
-   * Returns the nodes; deleted ones are missing.
-   * @throws AppError as long as the nodes cannot be read
-   */
-  read(): Promise<readonly AssessedNode[]>;
-  close(): Promise<void>;
-}
+export type NodeFeed = Awaited<ReturnType<typeof openNodeFeed>>;
 
 /** Limit of the retry delay, so that a recovered API server is noticed soon. */
 const LONGEST_DELAY_MS = 5_000;
@@ -122,10 +115,7 @@ const FAILURES_BY_KIND = 2;
  * requests.
  * @throws AppError NODE_NOT_FOUND (exit code 2), and the errors of the first read
  */
-export async function openNodeFeed(
-  names: readonly string[],
-  options: Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>,
-): Promise<NodeFeed> {
+export async function openNodeFeed(names: readonly string[], options: Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>) {
   const { cluster, clock, backend, signal } = options;
   const stop = new AbortController();
   let failures: readonly unknown[] = [];
@@ -162,7 +152,11 @@ export async function openNodeFeed(
   };
 
   return {
-    read: async () => {
+    /**
+     * Returns the nodes; deleted ones are missing.
+     * @throws AppError as long as the nodes cannot be read
+     */
+    read: async (): Promise<readonly AssessedNode[]> => {
       if (failures.length >= FAILURES_BY_KIND) throw failures.at(-1);
       const validated = followed.validate(clock.now());
       if (validated !== null && !(await widenFor(validated))) {
@@ -172,7 +166,7 @@ export async function openNodeFeed(
       // The watch has delivered nothing yet.
       return first ?? (await assessNodes(cluster, names, { now: clock.now(), backend }));
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       stop.abort();
       await followed.ended;
     },

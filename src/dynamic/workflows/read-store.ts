@@ -16,24 +16,7 @@ import { validatePayload } from '../agent/validate-payload.ts';
 import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native/native-report.ts';
 import { hasSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native/native-store.ts';
 
-interface ReadStoreOptions {
-  readonly catalogue: Catalogue;
-  /** Null: the value of the kubelet's flag. */
-  readonly directory: string | null;
-  /** Period in which failures of the kubelet count; default two minutes. */
-  readonly journalSeconds?: number;
-  /** Cluster for comparing checkpoints with their ConfigMaps; null: no comparison. */
-  readonly cluster?: Cluster | null;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ReadStore {
-  readonly reading: ObservedStore;
-  readonly kubeletVersion: string;
-  readonly nodeName: string | null;
-  /** `--config`; null: not set. */
-  readonly configFile: string | null;
-}
+export type ReadStore = Awaited<ReturnType<typeof readStore>>;
 
 /**
  * Reads the dynamic configuration store of a kubelet up to 1.23. Nothing is changed.
@@ -42,8 +25,23 @@ export interface ReadStore {
  */
 export async function readStore(
   host: Host,
-  { catalogue, directory: given, journalSeconds = 120, cluster = null, signal }: ReadStoreOptions,
-): Promise<ReadStore> {
+  {
+    catalogue,
+    directory: given,
+    journalSeconds = 120,
+    cluster = null,
+    signal,
+  }: {
+    readonly catalogue: Catalogue;
+    /** Null: the value of the kubelet's flag. */
+    readonly directory: string | null;
+    /** Period in which failures of the kubelet count; default two minutes. */
+    readonly journalSeconds?: number;
+    /** Cluster for comparing checkpoints with their ConfigMaps; null: no comparison. */
+    readonly cluster?: Cluster | null;
+    readonly signal?: AbortSignal | undefined;
+  },
+) {
   const { flags, unit, minor, version, hostname } = await observeKubeletFlags(host, catalogue, signal);
   const flag = (name: string): string | undefined => flags.findLast((one) => one.name === name)?.value;
   const directory = given ?? flag('dynamic-config-dir') ?? '';
@@ -69,7 +67,7 @@ export async function readStore(
   const journal = await readJournal(host, { unit: 'kubelet', since: `-${journalSeconds}s`, lines: 2000, bootOnly: true }, signal);
   const recentFailures = journal?.match(/^kubelet\.service: Failed with result /gm)?.length ?? 0;
   const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
-  const reading = {
+  const reading: ObservedStore = {
     directory,
     now: clock,
     unit,
