@@ -15,7 +15,6 @@ export interface AgentPolicy {
   readonly allow: LiveChange;
   /** Absolute path of the file of signers whose ConfigMaps are accepted; null: signatures are not required. */
   readonly signersFile: string | null;
-  /** Number of unused checkpoints that are kept. */
   readonly spareCheckpoints: number;
   /** Period over which nodes apply an in-place edit of the ConfigMap. */
   readonly spreadMs: number;
@@ -31,17 +30,14 @@ export interface AgentPlaces {
   readonly localConfig: string;
   /** ConfigMaps of other namespaces are not read. */
   readonly namespace: string;
-  /** The directory of state and checkpoints. */
   readonly directory: string;
 }
 
 /** An agent on its host. Its parts take the members that they need. */
 export interface AgentOptions extends RunTime, AgentPlaces, Omit<AgentPolicy, 'trialMs' | 'listen'> {
   readonly nodeName: string;
-  /** A client with the credential of the kubelet. */
   readonly cluster: Cluster;
   readonly host: Host;
-  /** Client for the kubelet's API. */
   readonly web: HttpsClient;
   readonly reporter: Reporter;
   /** From 0 to 1. */

@@ -23,7 +23,6 @@ export interface AgentReading extends Pick<StoredAgent, 'state' | 'damaged' | 'p
     /** The keys of the ConfigMap that the checkpoint keeps. */
     readonly keys: readonly string[];
     readonly isWhole: boolean;
-    /** Unix seconds; 0: unknown. */
     readonly writtenAt: number;
   }[];
   readonly hasPointerFile: boolean;
@@ -40,12 +39,13 @@ export interface AgentReading extends Pick<StoredAgent, 'state' | 'damaged' | 'p
 
 const REPAIR = 'Repair the kubelet: kubeletadm dynamic inspect --repair HOST';
 
+type Find = (code: string, message: string, hint: string, severity?: 'error' | 'warning') => void;
+
 /** The findings about an agent and its kubelet, errors before warnings. */
 export function reportAgent(reading: AgentReading): readonly Problem[] {
-  const { state, damaged, pointer, checkpoints, agent, directory, identity } = reading;
+  const { pointer, checkpoints, agent, directory, identity } = reading;
   const findings: Problem[] = [];
-  const find = (code: string, message: string, hint: string, severity: 'error' | 'warning' = 'error'): void =>
-    void findings.push({ code, message, hint, severity });
+  const find: Find = (code, message, hint, severity = 'error') => void findings.push({ code, message, hint, severity });
   const wholes = new Set(checkpoints.filter(({ isWhole }) => isWhole).map(({ hash }) => hash));
   if (!isKubeletUp(reading)) find('KUBELET_UNHEALTHY', describeKubelet(reading), REPAIR);
   if (pointer !== null && !wholes.has(pointer))
@@ -73,6 +73,26 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
       `the agent is not running (${agent?.activeState ?? 'no such unit'}), so assigned configurations are not applied`,
       'Start the agent with kubeletadm dynamic inspect --repair HOST, or install the agent with kubeletadm dynamic enable HOST',
     );
+  reportStored(reading, wholes, find);
+  if (reading.runs !== null && reading.runs !== (pointer ?? 'local') && isKubeletUp(reading))
+    find(
+      'AGENT_NOT_IN_FORCE',
+      `the kubelet runs with ${name(reading.runs)}, but would start with ${name(pointer ?? 'local')} next time`,
+      'Wait until the agent restarts the kubelet. If the agent is down, run kubeletadm dynamic inspect --repair HOST',
+      'warning',
+    );
+  if (identity !== null && identity.state !== 'usable')
+    find(
+      'NODE_NO_CREDENTIALS',
+      `the agent cannot use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
+      'Renew the credential: kubeletadm certs renew-kubelet --host HOST',
+    );
+  for (const problem of reading.access) find('AGENT_REFUSED', describeAccess(problem), accessHint(problem));
+  return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
+}
+
+/** Findings about the state files and the checkpoints that the kubelet does not need at its next start. */
+function reportStored({ state, damaged, pointer }: AgentReading, wholes: ReadonlySet<string>, find: Find): void {
   if (state === null && damaged.length > 0)
     find(
       'AGENT_STATE_DAMAGED',
@@ -96,21 +116,6 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
         'No action is needed: the agent continues without this checkpoint',
         'warning',
       );
-  if (reading.runs !== null && reading.runs !== (pointer ?? 'local') && isKubeletUp(reading))
-    find(
-      'AGENT_NOT_IN_FORCE',
-      `the kubelet runs with ${name(reading.runs)}, but would start with ${name(pointer ?? 'local')} next time`,
-      'Wait until the agent restarts the kubelet. If the agent is down, run kubeletadm dynamic inspect --repair HOST',
-      'warning',
-    );
-  if (identity !== null && identity.state !== 'usable')
-    find(
-      'NODE_NO_CREDENTIALS',
-      `the agent cannot use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
-      'Renew the credential: kubeletadm certs renew-kubelet --host HOST',
-    );
-  for (const problem of reading.access) find('AGENT_REFUSED', describeAccess(problem), accessHint(problem));
-  return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
 }
 
 function accessHint({ code, request }: AccessProblem): string {

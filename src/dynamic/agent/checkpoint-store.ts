@@ -115,7 +115,6 @@ async function listCheckpoints(host: Host, directory: string, signal?: AbortSign
   return readCheckpoints(host, directory, names.filter(isHash), signal);
 }
 
-/** What an agent has stored. */
 async function loadAgent(host: Host, directory: string, signal?: AbortSignal) {
   const [first, second] = stateFiles(directory);
   const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);

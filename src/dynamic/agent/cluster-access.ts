@@ -4,7 +4,6 @@ import { AppError, messageOf } from '../../base/errors.ts';
 import { parseJsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 
-/** Interval at which the kubeconfig is read again. */
 const REFRESH_MS = 30_000;
 
 /**
@@ -107,7 +106,6 @@ export type AccessProblem = z.infer<typeof PROBLEM>;
 /** Only an agent that watches a ConfigMap makes this request. */
 export const READ_CONFIG_MAP = 'read ConfigMap';
 
-/** Whether two lists hold the same problems, ignoring times. */
 function sameAccess(a: readonly AccessProblem[], b: readonly AccessProblem[]): boolean {
   const keys = (list: readonly AccessProblem[]): string => JSON.stringify(list.map(({ request, code }) => `${request} ${code}`).sort());
   return keys(a) === keys(b);
@@ -123,7 +121,6 @@ export function formatAccess(problems: readonly AccessProblem[]): string {
   return `${JSON.stringify({ problems })}\n`;
 }
 
-/** Reads that file; empty for an invalid text. */
 export function parseAccess(text: string): readonly AccessProblem[] {
   const list = parseJsonObject(text)?.problems;
   return Array.isArray(list) ? list.flatMap((one) => PROBLEM.safeParse(one).data ?? []) : [];

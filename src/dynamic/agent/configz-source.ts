@@ -16,7 +16,6 @@ export type ConfigzSource = ReturnType<typeof configzSource>;
 
 export type CredentialResult = 'accepted' | 'rejected' | 'no-answer' | 'no-certificate';
 
-/** The running configuration could not be read. */
 export class ConfigzUnavailableError extends AppError {
   /**
    * Result of the kubelet's own credential: `accepted` (but without access to configz), `rejected` by this
@@ -129,7 +128,6 @@ function describeFailure(issue: WebFailureCause): string {
   }
 }
 
-/** Credential of a kubelet. */
 type KubeletCredential =
   /** Certificate and key in PEM. */
   { readonly kind: 'certificate'; readonly certificate: string; readonly key: Secret } | { readonly kind: 'token'; readonly token: Secret };

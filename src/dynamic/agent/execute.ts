@@ -10,10 +10,8 @@ import { type AgentEffect, type AgentEvent, type AgentState, desiredPayload, typ
 import { sameOnDisk } from './state-file.ts';
 import { agentConditionOf } from './status.ts';
 
-/** Reports a message about the node of an agent. */
 export type ReportAgentMessage = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
 
-/** What the effects of an agent are executed with. */
 interface ExecuteOptions extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing' | 'spareCheckpoints' | 'signal'> {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;

@@ -6,7 +6,6 @@ import type { AgentOptions } from './agent-options.ts';
 import { type AssignedObject, preparationKey, readNodeAssignment, readNodeProperties } from './prepare-assigned.ts';
 import type { AgentEvent, SyncFailure } from './state.ts';
 
-/** What changes the assignment of a node. */
 export type AssignmentMessage =
   /** Null: the ConfigMap does not exist. */
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly object: KubeObject | null }
@@ -15,25 +14,20 @@ export type AssignmentMessage =
   | { readonly kind: 'node'; readonly node: KubeObject | null }
   /** The local configuration of the host changed: the payload is prepared again. */
   | { readonly kind: 'local-config' }
-  /** The time `wakeAt`. */
   | { readonly kind: 'wake' };
 
 type AssignmentOptions = Pick<AgentOptions, 'namespace' | 'spreadMs' | 'clock' | 'random' | 'signal'> & {
-  /** Watches a ConfigMap until the signal is aborted. */
   readonly follow: (source: ConfigSource, signal: AbortSignal) => void;
-  /** Builds and stores the payload of the kubelet. */
   readonly prepare: (assigned: AssignedObject) => Promise<AgentEvent>;
 };
 
 /** Interval at which a payload is prepared again, up to twice this time. */
 const RESYNC_MS = 900_000;
-/** Delay after a failed preparation. */
 const AGAIN_MS = 10_000;
 
 interface Following {
   /** Null: the API server is unreachable. */
   readonly node: KubeObject | null;
-  /** The watched ConfigMap. */
   readonly source: ConfigSource | null;
   /** Null: the ConfigMap does not exist or cannot be read. */
   readonly object: KubeObject | null;

@@ -33,7 +33,6 @@ function runsOf(commandLine: KubeletCommandLine | null): string | null {
   return commandLine === null ? null : (payloadOn(commandLine) ?? 'local');
 }
 
-/** Ports of a switch. */
 export interface SwitchPorts {
   readonly host: Host;
   readonly store: CheckpointStore;

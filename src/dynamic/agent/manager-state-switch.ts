@@ -25,10 +25,8 @@ type ManagerStateOptions = Pick<AgentOptions, 'host' | 'catalogue' | 'directory'
   readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
 };
 
-/** No state file is changed. */
 export const NO_STATE_SWITCH: StateSwitch = { save: [], replace: [], finish: [] };
 
-/** Copies of state files. */
 interface SavedStates {
   /** The configuration whose kubelet wrote the files; null: the local one. */
   readonly of: string | null;

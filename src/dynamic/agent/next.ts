@@ -363,7 +363,6 @@ function switchTo(state: AgentState): AgentTransition {
   return { state: { ...state, switches: id, switching }, effects: [switchEffect(state, id, to)] };
 }
 
-/** The first effect of a switch. */
 function switchEffect({ phase }: AgentState, id: number, to: string | null): AgentEffect {
   return phase === 'trial' ? { kind: 'record', id, to } : { kind: 'switch', id, to, needsSavedState: false };
 }
@@ -372,7 +371,6 @@ function isSwitch(kind: AgentEffect['kind']): boolean {
   return kind === 'switch' || kind === 'record';
 }
 
-/** Announces a change of the assignment. */
 function changed(transition: AgentTransition): AgentTransition {
   if (!transition.effects.some(({ kind }) => isSwitch(kind))) return transition;
   return reported(transition, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(transition.state)?.identity ?? null));
@@ -387,7 +385,6 @@ function reported(
   return { ...transition, effects: [...transition.effects, { kind: 'announce', type, reason, message }] };
 }
 
-/** The members common to all phases. */
 function always(state: AgentState) {
   const { phase: _phase, assigned: _assigned, fault: _fault, ...kept } = { assigned: null, fault: null, ...state };
   return { ...kept, mayLosePods: false };

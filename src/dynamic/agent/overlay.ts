@@ -8,7 +8,6 @@ import { kubeletJsonSchema } from '../../kubelet/documents/json-schema.ts';
 export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 
-/** Whether a document is an overlay, by its header. */
 export function isOverlayDocument(document: SourceDocument): boolean {
   const { kind, apiVersion } = headerOf(document);
   return kind === OVERLAY_KIND && apiVersion === OVERLAY_API_VERSION;

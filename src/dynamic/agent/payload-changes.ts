@@ -37,7 +37,6 @@ export interface StartedKubelet {
   readonly dropIns: readonly HostText[];
 }
 
-/** The current state of the node that receives a payload. */
 export interface PayloadNode extends StartedKubelet {
   readonly name: string;
   readonly group: string | null;
@@ -163,7 +162,6 @@ export function excessOf({ ofRunning, ofPayload }: FoundChanges, sets: readonly 
   return `${name} may not set ${others.slice(0, 5).join(', ')}${others.length > 5 ? ` and ${others.length - 5} more fields` : ''} on this node`;
 }
 
-/** The refusal of these changes, as a clause. */
 export function describeForbidden(changes: readonly ClassifiedChange[], { layered }: FoundChanges, { allow }: ChangePolicy): string {
   const [only, ...more] = changes;
   const isOne = more.length === 0 && only !== undefined;

@@ -28,7 +28,6 @@ import type { ChangePolicy, PayloadNode } from './payload-changes.ts';
 import { expectedConfigz, GROUP_LABEL, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault, SyncFailure } from './state.ts';
 
-/** The assigned version of a ConfigMap. */
 export interface AssignedObject {
   readonly source: ConfigSource;
   readonly object: KubeObject;
@@ -114,7 +113,6 @@ export function payloadNodeOf(
   };
 }
 
-/** Number of findings that a refusal reports. */
 const REPORTED_RISKS = 3;
 
 function podLossCause(losses: readonly PodRisk[]): string {

@@ -2,7 +2,6 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ConfigzUnavailableError, type CredentialResult } from './configz-source.ts';
 
-/** Reason why a fact could not be read. */
 export interface FactReadFailure {
   readonly why: string;
   /** Result of the credential of the node; null: not known. */

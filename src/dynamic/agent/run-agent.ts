@@ -151,7 +151,6 @@ async function dropForbidden({ machine, forbidden }: Agent, pid: number | null):
 /** Keeps a clock that was set back from causing a long wait. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** Waits for the next message or timer, and handles it. */
 async function turn(agent: Agent): Promise<void> {
   const { machine, assignment, watch } = agent;
   const { clock, timing } = agent.options;

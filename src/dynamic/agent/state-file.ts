@@ -26,7 +26,6 @@ export function parseStateFile(text: string): Parameters<typeof formatStateFile>
   return read === null ? null : { generation, state: read };
 }
 
-/** Whether two states are the same on disk. */
 export function sameOnDisk(a: AgentState, b: AgentState): boolean {
   return JSON.stringify(stateToJson(a)) === JSON.stringify(stateToJson(b));
 }

@@ -30,7 +30,6 @@ export interface Fault {
   readonly signal?: Signal;
 }
 
-/** A payload that failed. */
 export interface Rejection {
   readonly hash: string;
   readonly fault: Fault;
@@ -64,13 +63,11 @@ interface Always {
     /** Distinguishes the result from that of an earlier switch to the same payload. */
     readonly id: number;
     readonly to: string | null;
-    /** Reason of the last failure. */
     readonly issue: string | null;
     readonly failures: number;
     /** Time of the next try; null during a try. */
     readonly againAt: number | null;
   } | null;
-  /** Number of requested switches. */
   readonly switches: number;
   /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
   readonly watch: HealthHistory;
@@ -191,7 +188,6 @@ export function rejectionOf(state: Pick<AgentState, 'rejected'>, hash: string): 
   return state.rejected.find((one) => one.hash === hash) ?? null;
 }
 
-/** Event of an agent's state machine. */
 export type AgentEvent =
   /** The agent started, possibly during a switch. `intact`: hashes of the usable checkpoints. */
   | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
@@ -246,10 +242,8 @@ export type AgentEvent =
   | { readonly kind: 'observed'; readonly seen: Observation }
   /** Checkpoints whose payload the node no longer permits, for example after a flag was removed. */
   | { readonly kind: 'forbidden'; readonly payloads: readonly { readonly hash: string; readonly fault: Fault }[] }
-  /** A timer expired. */
   | { readonly kind: 'tick' };
 
-/** An event of one kind. */
 export type EventOf<Kind extends AgentEvent['kind']> = Extract<AgentEvent, { readonly kind: Kind }>;
 
 /** Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is recorded. */
@@ -262,7 +256,6 @@ export type AgentEffect =
    * @param needsSavedState only if the state is on disk: it has the node before the switch
    */
   | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly needsSavedState: boolean }
-  /** Send an Event and log it. */
   | {
       readonly kind: 'announce';
       readonly type: 'Normal' | 'Warning';
@@ -275,8 +268,6 @@ export type AgentEffect =
         | 'KubeletConfigAssignmentLost';
       readonly message: string;
     }
-  /** Remove unneeded checkpoints. */
   | { readonly kind: 'collect' };
 
-/** An effect of one kind. */
 export type EffectOf<Kind extends AgentEffect['kind']> = Extract<AgentEffect, { readonly kind: Kind }>;

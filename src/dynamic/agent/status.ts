@@ -35,7 +35,6 @@ export function namesOverridden(message: string): boolean {
   return message.includes(` ${OVERRIDDEN} `);
 }
 
-/** A condition without its times. */
 export interface ConfigCondition {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
@@ -105,7 +104,6 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
   return lastAt + Math.max(0, trialMs - healthyMs);
 }
 
-/** Reason why a re-created Node has no assignment. */
 export function lostAssignmentReason({ identity, createdAt }: NonNullable<AgentState['lost']>): string {
   const source = describeSource(identity);
   return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. This command also creates the RBAC rules of the agent again, which were deleted with the old Node`;

@@ -56,7 +56,6 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
   },
 });
 
-/** Removes programs of other versions. */
 export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
   name: 'agent-old-programs',
   short: 'Remove unused agent programs',

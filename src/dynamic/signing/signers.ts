@@ -3,38 +3,39 @@ import { AppError, type Problem } from '../../base/errors.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import { IMPACTS, type Impact } from '../../host/plan/impact.ts';
+import { IMPACTS } from '../../host/plan/impact.ts';
 import { TEMPORARY_DIRECTORY } from '../../host/shell-program.ts';
 import { readSigner, type Signer } from '../../ssh/signer.ts';
 import { CONFIG_SIGNATURE_NAMESPACE } from './statement.ts';
 
-/** Limits of one signer. Absent members: no limit apart from `--allow` of the agent. */
-export interface SignerLimits {
+const LIMITS = z.strictObject({
   /** Highest impact of the changes. */
-  readonly allow?: Impact | undefined;
+  allow: z.enum(IMPACTS).optional(),
   /** Fields of the KubeletConfiguration, each with the fields below it. */
-  readonly fields?: readonly string[] | undefined;
-}
+  fields: z.array(z.string()).readonly().optional(),
+});
+const BY_PRINCIPAL = z.record(z.string(), LIMITS);
+
+/** Limits of one signer. Absent members: no limit apart from `--allow` of the agent. */
+export type SignerLimits = z.infer<typeof LIMITS>;
+
+const SIGNERS = z.strictObject({
+  /** Text of an OpenSSH file. @see ssh-keygen(1), ALLOWED SIGNERS */
+  allowedSigners: z.string(),
+  /** Public keys that are never accepted, one per line; null: none. */
+  revokedKeys: z.string().nullable(),
+  /** Limits by principal: signers without an entry are refused. Null: no signer is limited. */
+  limits: BY_PRINCIPAL.nullable(),
+});
 
 /** The signers that a node accepts: one file on the node, readable only by root. */
-export interface ConfigSigners {
-  /** Text of an OpenSSH file. @see ssh-keygen(1), ALLOWED SIGNERS */
-  readonly allowedSigners: string;
-  /** Public keys that are never accepted, one per line; null: none. */
-  readonly revokedKeys: string | null;
-  /** Limits by principal: signers without an entry are refused. Null: no signer is limited. */
-  readonly limits: Readonly<Record<string, SignerLimits>> | null;
-}
+export type ConfigSigners = z.infer<typeof SIGNERS>;
 
-const LIMITS = z.record(z.string(), z.strictObject({ allow: z.enum(IMPACTS).optional(), fields: z.array(z.string()).optional() }));
 const POLICY = z.strictObject({
   apiVersion: z.literal('kubeletadm.dev/v1alpha1'),
   kind: z.literal('SignerPolicy'),
-  signers: LIMITS,
+  signers: BY_PRINCIPAL,
 });
-const SIGNERS = z.strictObject({ allowedSigners: z.string(), revokedKeys: z.string().nullable(), limits: LIMITS.nullable() });
-
-/** The text of the file on the node. */
 export function formatSigners({ allowedSigners, revokedKeys, limits }: ConfigSigners): string {
   return encodeYaml({ allowedSigners, revokedKeys, limits: limits as never });
 }
@@ -105,7 +106,6 @@ type SignatureVerdict =
 
 interface SignedText {
   readonly text: string;
-  /** Armored SSH signature. */
   readonly signature: string;
   readonly signers: Omit<ConfigSigners, 'limits'>;
 }

@@ -90,7 +90,6 @@ export function statementMismatch(
   return changed === undefined ? null : `the key ${JSON.stringify(changed)} of the ConfigMap was changed after signing`;
 }
 
-/** Number of nodes that a message names. */
 const SHOWN = 5;
 
 export function sha256Of(text: string): string {

@@ -201,7 +201,6 @@ function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [stri
   ];
 }
 
-/** Desired configuration of a node. */
 export interface Goal {
   /** Null: the local configuration. */
   readonly desired: ConfigSource | null;
@@ -213,7 +212,6 @@ export interface Goal {
 export type Progress = 'updated' | 'failed' | 'in-progress';
 
 const ROLLED_BACK: ReadonlySet<ConfigState> = new Set(['rolled-back', 'rejected']);
-/** Final states: waiting does not change them. */
 const FINAL: ReadonlySet<ConfigState> = new Set([...ROLLED_BACK, 'looping', 'off']);
 /** The Node authorizer grants a new assignment's ConfigMap after a moment: the first read may fail. */
 const SYNC_GRACE_MS = 60_000;

@@ -21,7 +21,6 @@ const MESSAGE =
 /** Prefix of the reasons of all Events that an agent sends. */
 const REASON_PREFIX = 'KubeletConfig';
 
-/** A recorded change of a node's configuration. */
 export interface ConfigHistoryEntry {
   readonly at: Date;
   /** `KubeletConfigChanged`, another reason of the agent, or `KubeletadmAssigned`. */

@@ -38,7 +38,6 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
 }
 
-/** The agent of a node may not read the ConfigMap. */
 export function otherNamespace(node: string, source: ConfigSource, namespace: string): Problem {
   return {
     host: node,
@@ -145,7 +144,6 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
   };
 }
 
-/** The previous assignments of nodes cannot be recorded in the cluster. */
 export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
@@ -154,7 +152,6 @@ export function rolloutNotRecorded(why: string): Problem {
   };
 }
 
-/** A node failed, so that other nodes were not started. */
 export function rolloutStopped(left: number, failed: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_STOPPED',
@@ -172,7 +169,6 @@ export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   };
 }
 
-/** An assignment would end pods of a node. */
 export function podsAtRisk(node: string, risks: readonly PodRisk[], severity: PodRisk['severity']): Problem {
   return {
     host: node,

@@ -20,7 +20,6 @@ export interface NodeStatusRequest {
   readonly cluster: KubeconfigRequest;
 }
 
-/** The dynamic configuration of Nodes at a time. */
 export interface NodeStatus {
   readonly nodes: readonly AssessedNode[];
   readonly now: Date;

@@ -29,7 +29,6 @@ export interface DynamicRollout extends AssignmentSettings {
   readonly names: readonly string[];
   /** Null: the assignment is removed. */
   readonly desired: ConfigSource | null;
-  /** The label selector that selected the nodes. */
   readonly selector: string | undefined;
   readonly reporter: Reporter;
   /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
@@ -121,7 +120,6 @@ function revertTargets(
     .map(({ name }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
-/** Restores the previous assignments of nodes. */
 function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, rollout } = run;
   const data = { nodes: targets.map(({ name }) => name) };
@@ -136,14 +134,12 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
   });
 }
 
-/** The final result of a node. */
 export interface FinalOutcome {
   /** That of the rollout, or of its rollback. */
   readonly stage: MemberOutcome;
   readonly outcome: RolloutOutcome;
 }
 
-/** The final result of every node, by its last observed state. */
 function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | null): readonly FinalOutcome[] {
   const back = new Map(reverted?.outcomes.map((outcome) => [outcome.name, outcome]));
   return outcomes.map((outcome): FinalOutcome => {
@@ -173,7 +169,6 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
   return isRolledBack(only.validated.verdict) ? 5 : 1;
 }
 
-/** Whether the API server rejected the assignment. */
 function isUntouchedFailure(stage: MemberOutcome, { isTouched, error }: RolloutOutcome): boolean {
   return stage === 'failed' && !isTouched && error !== null;
 }

@@ -16,7 +16,6 @@ import type { NodeConfig } from '../status/node-config.ts';
 import { applyPush, type PushInput, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 
-/** The ConfigMap for a file. */
 export interface PushedFileRequest extends PushInput {
   readonly file: string;
   /** Files that the payload references by a relative path, stored next to it in the ConfigMap. */
@@ -26,7 +25,6 @@ export interface PushedFileRequest extends PushInput {
   readonly validation: ValidationRequest;
 }
 
-/** Ports for planning the ConfigMap of a file. */
 export type PushFilePorts = Pick<LocalFiles, 'input'> & ConfigSigner & Pick<RunTime, 'clock'>;
 
 export interface PushRequest {
@@ -84,7 +82,6 @@ export async function planPushedFile(
   return planPush(cluster, pushed, { ...additional, ...signed, [key]: text });
 }
 
-/** Applies the plan and reports the result. */
 export async function performPush(cluster: Cluster, push: PushPlan, reporter: Reporter): Promise<void> {
   for (const warning of push.plan.warnings ?? []) reporter.report({ level: 'warning', ...warning });
   await applyPush(cluster, push);
@@ -95,7 +92,6 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
 }
 
-/** Options for validating a payload. */
 export interface ValidationRequest {
   /** Undefined: the versions of the nodes. */
   readonly kubernetesVersion: string | undefined;

@@ -36,7 +36,6 @@ export async function findPayload(cluster: Cluster, source: ConfigSource) {
 
 /** Author, time, reason and permission of an assignment, recorded on the Node. */
 export interface AssignedBy extends NewAssigner {
-  /** The operator accepts that the assignment ends pods. */
   readonly allowPodLoss: boolean;
 }
 
@@ -136,12 +135,10 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
   }
 }
 
-/** The state of a node in messages. */
 export function stateText({ verdict: { state } }: AssessedNode): string {
   return state === 'rolled-back' ? 'rolled back' : state;
 }
 
-/** The problem of a node that was not updated. */
 export function notFoundProblem(node: AssessedNode, timeoutMs: number): Problem {
   const { config, verdict } = node;
   const waited = `not updated after ${Math.round(timeoutMs / 1000)} s`;

@@ -8,7 +8,6 @@ import { type AssessedNode, assessNodes, eventsByNode } from './read-nodes.ts';
 interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {
   readonly signal: AbortSignal;
   readonly backend?: Backend | undefined;
-  /** Only Nodes with these labels are watched. */
   readonly labelSelector?: string | undefined;
   /** Called after the first read and at each change of a Node or an Event. */
   readonly onChange: () => void;

@@ -25,7 +25,6 @@ import { formatPointer, hashInPath, pointerFile } from '../../kubelet/node-agent
 import { noSuchNode } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 
-/** Options of `dynamic enable` and `dynamic disable`. */
 export interface DynamicHostOptions {
   readonly templates: Templates;
   readonly catalogue: Catalogue;
@@ -34,27 +33,23 @@ export interface DynamicHostOptions {
   readonly trust: NodeTrust;
 }
 
-/** A host whose dynamic configuration is to be enabled or disabled. */
 export interface DynamicHost {
   readonly backend: Backend;
   readonly minor: Minor;
   /** The Node that the host proved to be, or that the operator named; null: refused. */
   readonly node: NodeClaim | null;
   readonly nodeName: string | null;
-  /** `uname -m`. */
   readonly machine: string | null;
   readonly unitTexts: UnitTexts | null;
   /** The kubelet's configuration from its file and flags; null: unreadable. */
   readonly config: JsonObject | null;
   /** Flag of the running kubelet, or of the next one. */
   flag(name: string): string | undefined;
-  /** Whether the running kubelet was started with a flag. */
   runsWith(name: string): boolean;
   /** The agent's payload that the kubelet was started with; null: the local configuration. */
   readonly payload: string | null;
   readonly health: HealthTarget;
   readonly verification: ChangeUnitsInput['verification'];
-  /** Reasons to change nothing on the host. */
   readonly refusals: readonly Problem[];
 }
 
@@ -81,24 +76,7 @@ export async function observeDynamicHost(
   const nodeName = identified.claim?.nodeName ?? null;
   const { minor } = observed;
   const backend = use.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
-  const refusals: Problem[] = [];
-  const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host: host.name, code, message, hint });
-  if (os.uid !== null && os.uid !== 0)
-    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Connect as root, or use privilege escalation (sudo)');
-  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd is not running on the host', 'Run the kubelet as a systemd unit');
-  else if (unitTexts === null)
-    refuse(
-      'KUBELET_UNIT_MISSING',
-      'the unit kubelet.service does not exist',
-      'Join the host to the cluster with kubeletadm init or kubeletadm join',
-    );
-  if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
-    refuse(
-      'DYNAMIC_NOT_NATIVE',
-      `kubelet ${observed.version} has no built-in dynamic configuration; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have one`,
-      'Omit --backend, so that the kubeletadm agent applies configurations',
-    );
-  refusals.push(...identified.refusals);
+  const refusals = [...refusalsOf(host.name, { uid: os.uid, init, unitTexts, observed, backend }), ...identified.refusals];
   if (nodeName !== null && cluster !== null && identified.node === null && use.needsNode)
     refusals.push({
       ...noSuchNode(nodeName, cluster.server),
@@ -126,6 +104,41 @@ export async function observeDynamicHost(
         : { nodeName, minor, catalogue: options.catalogue, before: configText, after: configText },
     refusals,
   };
+}
+
+/** The reasons to change nothing on a host that do not concern its Node. */
+function refusalsOf(
+  host: string,
+  {
+    uid,
+    init,
+    unitTexts,
+    observed,
+    backend,
+  }: Pick<DynamicHost, 'unitTexts' | 'backend'> & {
+    readonly uid: number | null;
+    readonly init: string | null;
+    readonly observed: ObservedFlags;
+  },
+): readonly Problem[] {
+  const refusals: Problem[] = [];
+  const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
+  if (uid !== null && uid !== 0)
+    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Connect as root, or use privilege escalation (sudo)');
+  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd is not running on the host', 'Run the kubelet as a systemd unit');
+  else if (unitTexts === null)
+    refuse(
+      'KUBELET_UNIT_MISSING',
+      'the unit kubelet.service does not exist',
+      'Join the host to the cluster with kubeletadm init or kubeletadm join',
+    );
+  if (backend === 'native' && observed.minor > LAST_DYNAMIC_MINOR)
+    refuse(
+      'DYNAMIC_NOT_NATIVE',
+      `kubelet ${observed.version} has no built-in dynamic configuration; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have one`,
+      'Omit --backend, so that the kubeletadm agent applies configurations',
+    );
+  return refusals;
 }
 
 function configOf(path: string | null, text: string | null, { minor, flags }: ObservedFlags, catalogue: Catalogue): JsonObject | null {

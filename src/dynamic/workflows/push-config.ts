@@ -15,7 +15,6 @@ export const PUSHED_LABEL = 'kubeletadm.dev/dynamic-config';
 
 export interface PushInput {
   readonly namespace: string;
-  /** Name without the hash. */
   readonly name: string;
   /** Key of the payload. */
   readonly key: string;

@@ -76,7 +76,6 @@ async function readConfigEvents(cluster: Cluster, node?: string): Promise<Readon
   }
 }
 
-/** Groups configuration Events by node, oldest first. */
 export function eventsByNode(items: readonly KubeObject[]): ReadonlyMap<string, readonly ConfigEvent[]> {
   const found = new Map<string, ConfigEvent[]>();
   for (const item of items) {
@@ -95,7 +94,6 @@ export async function readConfigHistory(cluster: Cluster, node: string): Promise
   return items.flatMap((item) => readHistoryEntry(item) ?? []).sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-/** Reads and assesses Nodes. */
 export async function assessNodes(
   cluster: Cluster,
   names: readonly string[],

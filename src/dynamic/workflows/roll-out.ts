@@ -85,7 +85,6 @@ interface Member {
   error: AppError | null;
   isTouched: boolean;
   beganAt: number;
-  /** The node was unavailable when it was started. */
   wasDown: boolean;
   /**
    * The status already showed the desired source before the assignment was changed to it: it proves nothing
@@ -96,12 +95,10 @@ interface Member {
   updatedSince: number | null;
   /** Before its assignment, the API server reached the kubelet. */
   wasReached: boolean;
-  /** The assignment at the first read. */
   readonly initial: ConfigSource | null;
   /** A Node with a smaller resourceVersion was read before the assignment; null: not assigned by this run. */
   keptVersion: number | null;
   reported: string;
-  /** The Node was deleted during the rollout. */
   isGone: boolean;
 }
 

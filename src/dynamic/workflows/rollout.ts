@@ -14,7 +14,6 @@ import type { AssessedNode } from './read-nodes.ts';
  */
 export type RolloutStage = Extract<MemberState, 'queued' | 'in-progress' | 'changed' | 'failed' | 'unreachable' | 'replaced'>;
 
-/** Options of a rollout on the command line. */
 export interface RolloutOptions {
   readonly wait: 'trial' | 'good' | 'none';
   readonly onFailure: 'stop' | 'revert';
@@ -35,7 +34,6 @@ export interface AssignmentSettings {
   readonly reason: string | undefined;
 }
 
-/** Ports of a rollout. */
 export interface RolloutPorts extends RunTime {
   /** A random number from 0 up to 1. */
   random(): number;
@@ -69,7 +67,6 @@ export interface RolloutListener {
   }): void;
   /** `isNew` is false if the node already had the assignment. */
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
-  /** The Event of an assignment was not created. */
   onEventNotCreated?(name: string, error: AppError): void;
   /** Before the assignment, the API server did not reach the kubelet of the node, so this is not required after it. */
   onUnreached?(name: string, why: string): void;
@@ -90,9 +87,7 @@ export interface RolloutOutcome {
   readonly desired: ConfigSource | null;
   readonly stage: RolloutStage;
   readonly validated: AssessedNode;
-  /** The error that prevented an assignment. */
   readonly error: AppError | null;
-  /** This run changed its assignment. */
   readonly isTouched: boolean;
   /** Start of the node, in milliseconds since the epoch. */
   readonly beganAt: number;
