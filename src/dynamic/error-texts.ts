@@ -1,26 +1,3 @@
-/** A text of `status.config.error` with its explanation. */
-interface ConfigErrorText {
-  readonly code: ConfigErrorCode;
-  /** As written by the kubelet. */
-  readonly text: string;
-  /** The cause as a clause. */
-  readonly cause: string;
-  readonly hint: string;
-  /**
-   * True: the kubelet runs the last known good or the local configuration. False: the kubelet keeps its
-   * configuration and retries.
-   */
-  readonly rolledBack: boolean;
-}
-
-export type ConfigErrorCode =
-  | 'LOAD_FAILED'
-  | 'VALIDATION_FAILED'
-  | 'INTERNAL_FAILURE'
-  | 'DOWNLOAD_FAILED'
-  | 'SYNC_INTERNAL_FAILURE'
-  | 'UNKNOWN_SOURCE';
-
 const SEE_LOG = ', see Kubelet log for details';
 const SYNC = 'failed to sync: ';
 
@@ -28,7 +5,7 @@ const SYNC = 'failed to sync: ';
  * The error texts of kubelets 1.11 to 1.23. The agent uses them where they apply.
  * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig/status (1.21)
  */
-export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> = {
+export const CONFIG_ERRORS = {
   LOAD_FAILED: {
     code: 'LOAD_FAILED',
     text: `failed to load config${SEE_LOG}`,
@@ -73,14 +50,33 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     hint: 'Assign a ConfigMap, or remove the assignment: kubeletadm dynamic reset NODE',
     rolledBack: false,
   },
-};
+} as const satisfies Readonly<
+  Record<
+    string,
+    {
+      readonly code: string;
+      /** As written by the kubelet. */
+      readonly text: string;
+      /** The cause as a clause. */
+      readonly cause: string;
+      readonly hint: string;
+      /**
+       * True: the kubelet runs the last known good or the local configuration. False: the kubelet keeps its
+       * configuration and retries.
+       */
+      readonly rolledBack: boolean;
+    }
+  >
+>;
+
+export type ConfigErrorCode = keyof typeof CONFIG_ERRORS;
 
 /**
  * Finds the explanation of a text of `status.config.error`. The prefix `failed to sync: ` is optional:
  * documentation and kubelets differ.
  * @returns null for an unknown text
  */
-export function findConfigError(text: string): ConfigErrorText | null {
+export function findConfigError(text: string): (typeof CONFIG_ERRORS)[ConfigErrorCode] | null {
   const all = Object.values(CONFIG_ERRORS);
   return all.find((one) => one.text === text) ?? all.find((one) => one.text === `${SYNC}${text}`) ?? null;
 }

@@ -1,29 +1,33 @@
+import { z } from 'zod';
 import { parseJsonObject } from '../../base/json.ts';
 import type { ConfigCondition } from './status.ts';
+
+const optional = z.string().nullable().catch(null);
+const REPORT = z.object({
+  status: z.string(),
+  reason: z.string(),
+  message: z.string(),
+  /** Whether the running kubelet was observed with the active configuration of the status. */
+  observed: z.boolean().catch(false),
+  /** Time of writing, in RFC 3339. */
+  at: z.string(),
+  /** Time since which the status has its error; null: no error. */
+  errorSince: optional,
+  /**
+   * Expected end of the trial in progress, in RFC 3339: when the configuration becomes the last known good if it stays
+   * healthy; null: no trial, a trial that is paused, or an earlier version of the agent.
+   */
+  trialEnds: optional.transform((time) => (Number.isNaN(Date.parse(time ?? '')) ? null : time)),
+  /** The agent accepts only signed ConfigMaps. */
+  requiresSignature: z.boolean().catch(false),
+});
 
 /**
  * Annotation that the agent writes in the same request as the status; it repeats the condition that belongs
  * to the status. The condition itself is written just before, by a request to the subresource `status`. A
  * reader that finds another condition on the Node has read it between the two requests.
  */
-export interface ConfigReport {
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-  /** Whether the running kubelet was observed with the active configuration of the status. */
-  readonly observed: boolean;
-  /** Time of writing, in RFC 3339. */
-  readonly at: string;
-  /** Time since which the status has its error; null: no error. */
-  readonly errorSince: string | null;
-  /**
-   * Expected end of the trial in progress, in RFC 3339: when the configuration becomes the last known good if it stays
-   * healthy; null: no trial, a trial that is paused, or an earlier version of the agent.
-   */
-  readonly trialEnds: string | null;
-  /** The agent accepts only signed ConfigMaps. */
-  readonly requiresSignature: boolean;
-}
+export type ConfigReport = z.infer<typeof REPORT>;
 
 /** A later estimate of the end of a trial is written if it differs by more than this: a healthy trial writes it once. */
 const TRIAL_END_TOLERANCE_MS = 15_000;
@@ -77,16 +81,5 @@ export function formatReport({ status, reason, message, observed, at, errorSince
 
 /** Reads the annotation; null: missing, as with earlier versions, or invalid. */
 export function parseReport(text: string | undefined): ConfigReport | null {
-  const { status, reason, message, observed, at, errorSince, trialEnds, requiresSignature } = parseJsonObject(text ?? '') ?? {};
-  if (typeof status !== 'string' || typeof reason !== 'string' || typeof message !== 'string' || typeof at !== 'string') return null;
-  return {
-    status,
-    reason,
-    message,
-    observed: observed === true,
-    at,
-    errorSince: typeof errorSince === 'string' ? errorSince : null,
-    trialEnds: typeof trialEnds === 'string' && !Number.isNaN(Date.parse(trialEnds)) ? trialEnds : null,
-    requiresSignature: requiresSignature === true,
-  };
+  return REPORT.safeParse(parseJsonObject(text ?? '')).data ?? null;
 }

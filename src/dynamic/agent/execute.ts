@@ -5,7 +5,7 @@ import { CheckpointDamagedError, runningPayload, type SwitchPorts, switchKubelet
 import type { KubeletWatch } from './kubelet-watch.ts';
 import { next } from './next.ts';
 import { KubeletNotStartableError } from './prepare-assigned.ts';
-import type { StatusReporter } from './report-status.ts';
+import type { statusReporter } from './report-status.ts';
 import { type AgentEffect, type AgentEvent, type AgentState, desiredPayload, type EffectOf, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
 import { agentConditionOf } from './status.ts';
@@ -13,7 +13,7 @@ import { agentConditionOf } from './status.ts';
 export type ReportAgentMessage = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
 
 interface ExecuteOptions extends SwitchPorts, Pick<AgentOptions, 'clock' | 'timing' | 'spareCheckpoints' | 'signal'> {
-  readonly status: StatusReporter;
+  readonly status: ReturnType<typeof statusReporter>;
   readonly watch: KubeletWatch;
   readonly report: ReportAgentMessage;
   /** @throws KubeletNotStartableError */

@@ -9,7 +9,7 @@ import type { Observation } from '../../kubelet/health/assess.ts';
 import { type HostHealth, type ObserveHealthOptions, observeHealth } from '../../kubelet/health/observe.ts';
 import { hashInPath, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
-import { type ManagerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
+import { type managerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
 
 const UNIT = 'kubelet';
 
@@ -37,7 +37,7 @@ export interface SwitchPorts {
   readonly host: Host;
   readonly store: CheckpointStore;
   /** Null: the agent changes no state files of managers. */
-  readonly states: ManagerStateSwitches | null;
+  readonly states: ReturnType<typeof managerStateSwitches> | null;
 }
 
 /** The content of the checkpoint does not match its name. */

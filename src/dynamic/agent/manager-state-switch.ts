@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import { isAppError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import { type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
@@ -18,21 +19,20 @@ import type { CheckpointStore } from './checkpoint-store.ts';
  */
 type StateSwitch = Readonly<Record<'save' | 'replace' | 'finish', readonly Operation[]>>;
 
-/** The state files of the managers of a kubelet during switches. */
-export type ManagerStateSwitches = ReturnType<typeof managerStateSwitches>;
-
 type ManagerStateOptions = Pick<AgentOptions, 'host' | 'catalogue' | 'directory' | 'localConfig'> & {
   readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
 };
 
 export const NO_STATE_SWITCH: StateSwitch = { save: [], replace: [], finish: [] };
 
-interface SavedStates {
+const SAVED = z.object({
   /** The configuration whose kubelet wrote the files; null: the local one. */
-  readonly of: string | null;
+  of: z.string().nullable(),
   /** Content by path; null: the file did not exist, and the next kubelet may have created it. */
-  readonly files: Readonly<Record<string, string | null>>;
-}
+  files: z.record(z.string(), z.string().nullable()),
+});
+
+type SavedStates = z.infer<typeof SAVED>;
 
 /**
  * Handles the state files of the managers in the switches of an agent. The copies are written before the first file is
@@ -42,7 +42,8 @@ export function managerStateSwitches(options: ManagerStateOptions) {
   const { host } = options;
   const path = managerStatesFile(options.directory);
   const removal: Operation = { kind: 'remove-file', path };
-  const readSaved = async (): Promise<SavedStates | null> => parseSaved((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+  const readSaved = async (): Promise<SavedStates | null> =>
+    SAVED.safeParse(parseJsonObject((await observe(host, fileFacts([path]))).get(path)?.content ?? '')).data ?? null;
   return {
     /**
      * Plans the removal of the state files with which the kubelet would exit, or, for a rollback, their restoration.
@@ -130,12 +131,4 @@ async function statesToReplace(
     if (!isAppError(error)) throw error;
     return null;
   }
-}
-
-function parseSaved(text: string): SavedStates | null {
-  const value = parseJsonObject(text);
-  if (value === null || !isJsonObject(value.files) || (value.of !== null && typeof value.of !== 'string')) return null;
-  const isFile = (content: unknown): content is string | null => content === null || typeof content === 'string';
-  const files = Object.entries(value.files).flatMap(([path, content]) => (isFile(content) ? [[path, content] as const] : []));
-  return { of: value.of, files: Object.fromEntries(files) };
 }

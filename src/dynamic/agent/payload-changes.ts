@@ -28,16 +28,12 @@ export interface ChangePolicy {
   readonly signer?: (SignerLimits & { readonly name: string }) | undefined;
 }
 
-/** A kubelet, with the settings that override its configuration file. */
-export interface StartedKubelet {
+export interface PayloadNode {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
   readonly flags: readonly PlacedFlag[];
   /** Drop-in files of `--config-dir`, which override the file. */
   readonly dropIns: readonly HostText[];
-}
-
-export interface PayloadNode extends StartedKubelet {
   readonly name: string;
   readonly group: string | null;
   /** Directory of the agent's checkpoints, against which relative paths of a payload are resolved. */

@@ -31,7 +31,7 @@ import type { Fault, SyncFailure } from './state.ts';
 export interface AssignedObject {
   readonly source: ConfigSource;
   readonly object: KubeObject;
-  readonly node: NodeProperties;
+  readonly node: ReturnType<typeof readNodeProperties>;
 }
 
 /** A payload with the effects of the change on the pods of the node. */
@@ -205,8 +205,6 @@ export function readNodeAssignment(
 }
 
 /** Properties of a Node that affect how a ConfigMap is prepared for it. */
-export type NodeProperties = ReturnType<typeof readNodeProperties>;
-
 export function readNodeProperties({ metadata, spec }: KubeObject) {
   return {
     group: metadata.labels?.[GROUP_LABEL] ?? null,
@@ -222,7 +220,7 @@ export function readNodeProperties({ metadata, spec }: KubeObject) {
 export function preparationKey(
   source: ConfigSource,
   { metadata: { uid, resourceVersion } }: KubeObject,
-  properties: NodeProperties,
+  properties: ReturnType<typeof readNodeProperties>,
 ): string {
   const { group, isCordoned, retry, allowsPodLossOf } = properties;
   return JSON.stringify([describeSource(source), uid, resourceVersion, group, isCordoned, retry, allowsPodLossOf]);

@@ -30,7 +30,6 @@ import {
   forbiddenChanges,
   overriddenBy,
   type PayloadNode,
-  type StartedKubelet,
   shadowsOf,
 } from './payload-changes.ts';
 import type { Candidate, Fault } from './state.ts';
@@ -156,7 +155,10 @@ function mergeKeys(
  * overrides.
  * @param configFile the payload as the kubelet reads it
  */
-export function expectedConfigz(configFile: ParsedHostFile, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
+export function expectedConfigz(
+  configFile: ParsedHostFile,
+  { minor, catalogue, flags, dropIns }: Pick<PayloadNode, 'minor' | 'catalogue' | 'flags' | 'dropIns'>,
+): JsonObject {
   const document = configFile.source.documents[0];
   if (document === undefined) return {};
   const { apiVersion: _version, kind: _kind, ...fields } = decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;

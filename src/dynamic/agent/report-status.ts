@@ -15,8 +15,6 @@ import { formatReport, nextReport, parseReport } from './config-report.ts';
 import { type AgentState, type EffectOf, isObserved } from './state.ts';
 import { agentConditionOf, CONFIG_CONDITION, configStatusOf, trialEndOf } from './status.ts';
 
-export type StatusReporter = ReturnType<typeof statusReporter>;
-
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 const FINAL_REFUSALS = ['CLUSTER_ALREADY_EXISTS', 'CLUSTER_FORBIDDEN', 'CLUSTER_INVALID'] as const;

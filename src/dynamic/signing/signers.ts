@@ -97,13 +97,6 @@ function jsonOf(text: string, file: string): unknown {
   return problems.length > 0 || documents.length !== 1 || root === null ? null : sourceToJson(root);
 }
 
-type SignatureVerdict =
-  | { readonly verdict: 'valid'; readonly signer: Signer }
-  /** `cause`: the message of ssh-keygen, or empty. */
-  | { readonly verdict: 'unknown-signer' | 'invalid'; readonly cause: string }
-  /** ssh-keygen does not exist on the host, or could not be run. */
-  | { readonly verdict: 'not-verified'; readonly cause: string };
-
 interface SignedText {
   readonly text: string;
   readonly signature: string;
@@ -114,7 +107,13 @@ interface SignedText {
  * Verifies a text with the `ssh-keygen -Y` of the host (OpenSSH 8.2 or later).
  * @see openssh PROTOCOL.sshsig
  */
-export function signatureVerdict({ text, signature, signers: { allowedSigners, revokedKeys } }: SignedText): Fact<SignatureVerdict> {
+export function signatureVerdict({ text, signature, signers: { allowedSigners, revokedKeys } }: SignedText): Fact<
+  | { readonly verdict: 'valid'; readonly signer: Signer }
+  /** `cause`: the message of ssh-keygen, or empty. */
+  | { readonly verdict: 'unknown-signer' | 'invalid'; readonly cause: string }
+  /** ssh-keygen does not exist on the host, or could not be run. */
+  | { readonly verdict: 'not-verified'; readonly cause: string }
+> {
   if (signature.length > MAX_SIGNATURE || signature.includes('\0'))
     return defineFact({}, () => ({ verdict: 'invalid', cause: 'the signature is not an armored SSH signature' }));
   const argv = ['sh', '-c', VERIFY, 'sh', signature, allowedSigners, revokedKeys ?? '', CONFIG_SIGNATURE_NAMESPACE];
