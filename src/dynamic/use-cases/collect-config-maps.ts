@@ -6,7 +6,7 @@ import type { ObjectChange } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
@@ -35,9 +35,7 @@ export async function collectConfigMaps(
   { olderThan, namespace, cluster: named, run }: CollectRequest,
   reporter: Reporter,
 ) {
-  const opened = lazyCluster(services, named, { writes: reporter });
-  try {
-    const cluster = await opened.open();
+  const collect = async (cluster: Cluster) => {
     const changes = await planGarbage(cluster, namespace, services.clock.now().getTime() - olderThan.ms);
     const deleted: string[] = [];
     if (run.dryRun) return { changes, cluster, deleted };
@@ -46,9 +44,8 @@ export async function collectConfigMaps(
       if (change.kind === 'delete-object') deleted.push(change.ref.name);
     }
     return { changes, cluster, deleted };
-  } finally {
-    await opened.close();
-  }
+  };
+  return withCluster(services, named, collect, reporter);
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
-import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { AgentHostPort } from '../ports.ts';
 import type { ConfigHistoryEntry } from '../status/config-event.ts';
@@ -75,17 +74,4 @@ export async function readNodeHistory(
     await readNodes(cluster, [node]);
     return readConfigHistory(cluster, node);
   });
-}
-
-async function withCluster<Result>(
-  services: OpenClusterPorts,
-  request: KubeconfigRequest,
-  use: (cluster: Cluster) => Promise<Result>,
-): Promise<Result> {
-  const cluster = lazyCluster(services, request);
-  try {
-    return await use(await cluster.open());
-  } finally {
-    await cluster.close();
-  }
 }

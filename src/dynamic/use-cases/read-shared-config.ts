@@ -1,4 +1,4 @@
-import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../../kubeadm/workflows/node/read-node-config.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
@@ -28,9 +28,8 @@ export async function readSharedConfig(
   { node, kind: requested, withoutDefaults, isSeparated, cluster: named }: SharedConfigRequest,
 ) {
   const catalogue = await loadCatalogue();
-  const cluster = lazyCluster(services, named);
-  try {
-    const { minor, config } = await readNodeConfig(await cluster.open(), node, catalogue);
+  return withCluster(services, named, async (cluster) => {
+    const { minor, config } = await readNodeConfig(cluster, node, catalogue);
     const kind = requested ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
     const { shared, nodeSpecific, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     const isForNode = requested === undefined && kind === 'configuration' && !isSeparated;
@@ -48,7 +47,5 @@ export async function readSharedConfig(
       /** Fields whose values configz hides: in neither document. */
       masked,
     };
-  } finally {
-    await cluster.close();
-  }
+  });
 }

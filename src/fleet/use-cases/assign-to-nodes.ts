@@ -5,7 +5,8 @@ import type { DynamicRollout } from '../../dynamic/use-cases/perform-rollout.ts'
 import { assignedBy, type RolloutPorts } from '../../dynamic/workflows/rollout.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
@@ -33,16 +34,13 @@ export async function assignToNodes(
   const { choice, rollout, assigned } = request;
   const { reporter } = view;
   const text = assigned?.kind === 'file' ? await services.input.readText(assigned.pushed.file) : null;
-  const opened = await openCluster(services, request.cluster, { writes: reporter });
-  const cluster = opened.cluster as Cluster;
-  try {
+  const assign = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const checked = await checkAssignment(services, cluster, request, { names, text, reporter });
     if (request.run.dryRun)
       return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
     return { kind: 'ended' as const, end: await executeAssignment(services, cluster, checked, { ...request, ...view, selector }) };
-  } finally {
-    await cluster.close();
-  }
+  };
+  return withCluster(services, request.cluster, assign, reporter);
 }

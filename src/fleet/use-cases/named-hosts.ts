@@ -2,7 +2,8 @@ import { usageError } from '../../base/errors.ts';
 import { parseIp } from '../../base/text/ip.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { hostNamed, patternOf, selectHosts, unknownHost } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
@@ -111,12 +112,7 @@ export async function openNodeNames(
   request: KubeconfigRequest,
   choice: NodeChoice,
 ): Promise<readonly string[]> {
-  const { cluster } = await openCluster(services, request, { writes: null });
-  try {
-    return await findNodeNames(services, cluster as Cluster, choice, { changes: false });
-  } finally {
-    await cluster?.close();
-  }
+  return withCluster(services, request, (cluster) => findNodeNames(services, cluster, choice, { changes: false }));
 }
 
 /** A host of a command line, and its connection. */

@@ -30,3 +30,18 @@ export function lazyCluster(
     },
   };
 }
+
+/** Uses the cluster of `--kubeconfig`, and closes the connection. @param writes as for `lazyCluster` */
+export async function withCluster<Result>(
+  services: OpenClusterPorts,
+  request: KubeconfigRequest,
+  use: (cluster: Cluster) => Promise<Result>,
+  writes: Reporter | null = null,
+): Promise<Result> {
+  const cluster = lazyCluster(services, request, { writes });
+  try {
+    return await use(await cluster.open());
+  } finally {
+    await cluster.close();
+  }
+}
