@@ -17,17 +17,15 @@ import {
   type EtcdWait,
   isTransientEtcdError,
 } from '../../kube/etcd-cluster.ts';
+import type { EtcdTarget } from '../control-plane/cluster-target.ts';
 import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
 
-interface EtcdMembersOptions extends EtcdCredentials {
-  /** `https://ADDRESS:2379` of the members; the first one that responds is used. */
-  readonly endpoints: readonly string[];
+/** The first endpoint that responds is used. */
+interface EtcdMembersOptions extends Omit<EtcdTarget, 'from'> {
   readonly dial?: Dial | undefined;
   readonly clock: Clock;
   /** Timeout of a call of one endpoint; default 10,000. */
   readonly requestTimeoutMs?: number;
-  /** How long a change is repeated: `timeouts.etcdAPICall`; default 120,000. */
-  readonly changeTimeoutMs?: number | undefined;
 }
 
 /** gRPC status: a learner that is not in sync cannot be promoted yet. */
@@ -50,15 +48,14 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
       isLearner: member.isLearner === true,
     }));
   };
-  const change = (given: Omit<MemberChange, 'members' | 'make'> & { readonly path: string; readonly body: JsonObject }): Promise<void> => {
-    const { path, body, ...rest } = given;
-    return changeMembers(options, { ...rest, members, make: () => queryAny(options, `/v3/cluster/member/${path}`, body) });
-  };
+  const change = (given: Parameters<typeof changeMembers>[2]): Promise<void> => changeMembers(options, members, given);
   return {
     members,
     addLearner: (peerURL, wait) =>
       change({
-        ...{ path: 'add', body: { peerURLs: [peerURL], isLearner: true }, wait },
+        path: 'add',
+        body: { peerURLs: [peerURL], isLearner: true },
+        wait,
         isMade: (known) => known.some(({ peerURLs }) => peerURLs.includes(peerURL)),
         blockedBy: (known) => known.find(({ isLearner }) => isLearner) ?? null,
       }),
@@ -73,24 +70,30 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
   };
 }
 
-interface MemberChange {
-  readonly members: () => Promise<readonly EtcdMemberState[]>;
-  readonly make: () => Promise<JsonObject>;
-  readonly isMade: (members: readonly EtcdMemberState[]) => boolean;
-  /** The member with which etcd refuses the change until its host has joined. */
-  readonly blockedBy?: (members: readonly EtcdMemberState[]) => EtcdMemberState | null;
-  readonly wait: EtcdWait | undefined;
-}
-
 /**
  * Repeats a change after every error that may pass, until the members show it: each new member triggers a leader
  * election, during which requests time out. The time starts again whenever another host has joined.
  * @see kubeadm 1.36 util/etcd addMember, MemberPromote, RemoveMember
  */
 function changeMembers(
-  { clock, changeTimeoutMs = ETCD_API_CALL_MS }: EtcdMembersOptions,
-  { members, make, isMade, blockedBy = () => null, wait }: MemberChange,
+  options: EtcdMembersOptions,
+  members: () => Promise<readonly EtcdMemberState[]>,
+  {
+    path,
+    body,
+    isMade,
+    blockedBy = () => null,
+    wait,
+  }: {
+    readonly path: string;
+    readonly body: JsonObject;
+    readonly isMade: (members: readonly EtcdMemberState[]) => boolean;
+    /** The member with which etcd refuses the change until its host has joined. */
+    readonly blockedBy?: (members: readonly EtcdMemberState[]) => EtcdMemberState | null;
+    readonly wait: EtcdWait | undefined;
+  },
 ): Promise<void> {
+  const { clock, changeTimeoutMs = ETCD_API_CALL_MS } = options;
   let since = 0;
   let blocker: EtcdMemberState | null = null;
   return waitUntil<void, AppError>(
@@ -104,7 +107,7 @@ function changeMembers(
           if (other?.id !== blocker?.id) since = elapsedMs();
           blocker = other;
           if (other !== null) throw blockedByLearner(other);
-          await make();
+          await queryAny(options, `/v3/cluster/member/${path}`, body);
           return { done: undefined };
         } catch (error) {
           if (!isTransientEtcdError(error) || elapsedMs() - since >= changeTimeoutMs) throw error;
@@ -216,13 +219,9 @@ function readAnswer(status: number, reported: string): JsonObject {
   if (status === 200 || 'health' in object) return object;
   const message = text(object.message) || text(object.error) || reported;
   const isDenied = DENIED.includes(object.code) || (object.code === undefined && [400, 401, 403].includes(status));
-  throw refused(isDenied ? 'ETCD_DENIED' : 'ETCD_REFUSED', object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
-}
-
-function refused(code: 'ETCD_DENIED' | 'ETCD_REFUSED', message: string): AppError {
-  return new AppError({
-    code,
-    message: `etcd rejected the request: ${message}`,
+  throw new AppError({
+    code: isDenied ? 'ETCD_DENIED' : 'ETCD_REFUSED',
+    message: `etcd rejected the request: ${object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`}`,
     hint: 'Check the members of the etcd cluster: etcdctl member list',
   });
 }

@@ -30,14 +30,10 @@ export function explainBootstrap(
   const which = `CSR ${csr.name}`;
   switch (csr.state.kind) {
     case 'denied':
-      return {
-        why: `${which} was denied: ${csr.state.why}`,
-        hint: `Find the reason with kubectl describe csr ${csr.name}, then run kubectl delete csr ${csr.name}: the kubelet creates a new CSR`,
-        final: true,
-      };
     case 'failed': {
+      const { kind, why } = csr.state;
       const hint = `Find the reason with kubectl describe csr ${csr.name}, then run kubectl delete csr ${csr.name}: the kubelet creates a new CSR`;
-      return { why: `the signer rejected ${which}: ${csr.state.why}`, hint, final: true };
+      return { why: kind === 'denied' ? `${which} was denied: ${why}` : `the signer rejected ${which}: ${why}`, hint, final: true };
     }
     case 'approved': {
       const why = `${which} is approved but not signed`;

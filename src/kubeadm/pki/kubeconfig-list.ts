@@ -25,51 +25,34 @@ export interface KubeconfigDefinition {
 /** Group of the user in admin.conf; a ClusterRoleBinding of the same name grants cluster-admin. */
 export const CLUSTER_ADMINS = 'kubeadm:cluster-admins';
 
+function kubeconfig(
+  name: KubeconfigDefinition['name'],
+  purpose: string,
+  user: string | KubeconfigDefinition['user'],
+  organizations: readonly string[],
+  server: KubeconfigDefinition['server'] = 'local',
+): KubeconfigDefinition {
+  const file = `${name}.conf`;
+  const userOf = typeof user === 'string' ? () => user : user;
+  return { name, longName: `kubeconfig of ${purpose} (${file})`, file, user: userOf, organizations, server };
+}
+
 /**
  * All kubeconfigs of a control-plane node.
  * @see kubeadm 1.36 kubeconfig
  */
 export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
-  {
-    name: 'admin',
-    longName: 'kubeconfig of the cluster administrator (admin.conf)',
-    file: 'admin.conf',
-    user: () => 'kubernetes-admin',
-    organizations: [CLUSTER_ADMINS],
-    server: 'control-plane',
-  },
-  {
-    name: 'super-admin',
-    longName: 'kubeconfig of the administrator that RBAC does not restrict (super-admin.conf)',
-    file: 'super-admin.conf',
-    user: () => 'kubernetes-super-admin',
-    organizations: [MASTERS_GROUP_NAME],
-    server: 'control-plane',
-  },
-  {
-    name: 'kubelet',
-    longName: 'kubeconfig of the kubelet (kubelet.conf)',
-    file: 'kubelet.conf',
-    user: ({ nodeName }) => `system:node:${nodeName}`,
-    organizations: [NODES_GROUP_NAME],
-    server: 'local',
-  },
-  {
-    name: 'controller-manager',
-    longName: 'kubeconfig of the controller manager (controller-manager.conf)',
-    file: 'controller-manager.conf',
-    user: () => 'system:kube-controller-manager',
-    organizations: [],
-    server: 'local',
-  },
-  {
-    name: 'scheduler',
-    longName: 'kubeconfig of the scheduler (scheduler.conf)',
-    file: 'scheduler.conf',
-    user: () => 'system:kube-scheduler',
-    organizations: [],
-    server: 'local',
-  },
+  kubeconfig('admin', 'the cluster administrator', 'kubernetes-admin', [CLUSTER_ADMINS], 'control-plane'),
+  kubeconfig(
+    'super-admin',
+    'the administrator that RBAC does not restrict',
+    'kubernetes-super-admin',
+    [MASTERS_GROUP_NAME],
+    'control-plane',
+  ),
+  kubeconfig('kubelet', 'the kubelet', ({ nodeName }) => `system:node:${nodeName}`, [NODES_GROUP_NAME]),
+  kubeconfig('controller-manager', 'the controller manager', 'system:kube-controller-manager', []),
+  kubeconfig('scheduler', 'the scheduler', 'system:kube-scheduler', []),
 ];
 
 /**
