@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
+import type { ReportEvent } from '../base/reporter.ts';
 import { printable } from '../base/text/printable.ts';
 import { observe } from './access/observe.ts';
 import { isOperationFailure } from './apply.ts';
@@ -106,9 +107,7 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       if (gone !== null && gone.record !== null) throw gone;
       run.wasReleased();
       run.reconnectUntil(null);
-      if (unproven === undefined)
-        reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'change confirmed over a new connection' });
-      else reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the new files are kept, but ${unproven}` });
+      reporter.report({ ...confirmed(unproven), ...about });
     },
     rollBack: async (error) => {
       run.arm(null);
@@ -129,6 +128,12 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       }
     },
   };
+}
+
+function confirmed(unproven: string | undefined): ReportEvent {
+  return unproven === undefined
+    ? { level: 'info', code: 'COMMIT_CONFIRMED', message: 'change confirmed over a new connection' }
+    : { level: 'warning', code: 'COMMIT_NOT_IN_FORCE', message: `the new files are kept, but ${unproven}` };
 }
 
 /** Restores the previous files. @returns the error to report instead of the given one */

@@ -11,40 +11,37 @@ const FRESH_MS = 2_000;
  */
 export function factCache(clock: Clock, expected: FactQueries) {
   let lasting = NO_FACTS;
-  let isEmpty = true;
-  let answers: readonly ReadFacts[] = NONE;
+  let answers: readonly ReadFacts[] = [];
   let first: FactQueries | null = expected;
   let holding = true;
-  let askedAt = 0;
+  /** Of the oldest answer; null: none. */
+  let askedAt: number | null = null;
   const recorded = new Map<string, Set<FactQueries>>();
   let current: { readonly queries: Set<FactQueries>; readonly group: readonly string[] } | null = null;
-  const batchOf = (missing: readonly string[], asked: FactQueries): FactQueries => {
+
+  const drop = (): void => {
+    answers = lasting === NO_FACTS ? [] : [lasting];
+    askedAt = null;
+  };
+  /** The missing queries, and those that the run needs next. */
+  const batchWith = (missing: FactQueries): FactQueries => {
     const known = first;
     first = null;
-    if (known !== null && missing.every((key) => known[key] !== undefined)) return known;
-    const batch: Record<string, FactQuery> = { ...known, ...only(missing, asked) };
-    for (const phase of current?.group ?? []) {
-      for (const queries of recorded.get(phase) ?? []) {
-        for (const [key, question] of Object.entries(queries))
-          if (!isCostly(question) && answerTo(key, answers) === undefined) batch[key] = question;
-      }
-    }
-    return batch;
+    if (known !== null && Object.keys(missing).every((key) => known[key] !== undefined)) return known;
+    const ofGroup = (current?.group ?? []).flatMap((phase) => [...(recorded.get(phase) ?? [])]);
+    return { ...known, ...missing, ...unanswered(ofGroup, answers) };
   };
-  const drop = (): void => {
-    answers = lasting === NO_FACTS ? NONE : [lasting];
-    isEmpty = true;
-  };
-  const ask = async (batch: FactQueries, send: (missing: FactQueries) => Promise<ReadFacts>): Promise<ReadFacts> => {
+  const fetchMissing = async (missing: FactQueries, send: Send): Promise<readonly ReadFacts[]> => {
+    const batch = holding ? batchWith(missing) : missing;
     const given = await send(batch);
-    const kept = Object.keys(batch).filter((key) => 'lasting' in (batch[key] as FactQuery));
-    if (kept.length > 0)
-      lasting = { ...lasting, ...Object.fromEntries(kept.map((key) => [key, given[key] as FactQueryResult<FactQuery>])) };
-    return given;
+    lasting = withLasting(lasting, batch, given);
+    answers = [given, ...answers];
+    askedAt ??= clock.now().getTime();
+    return answers;
   };
   return {
     cacheFacts: (phase: string, group: readonly string[] = [phase]): void => {
-      if (!holding && clock.now().getTime() - askedAt > FRESH_MS) drop();
+      if (!holding && askedAt !== null && clock.now().getTime() - askedAt > FRESH_MS) drop();
       holding = true;
       const queries = recorded.get(phase) ?? new Set<FactQueries>();
       recorded.set(phase, queries);
@@ -55,40 +52,28 @@ export function factCache(clock: Clock, expected: FactQueries) {
       current = null;
     },
     /** Returns cached facts, and those that are missing with `send`. `areKeys`: the names of the queries are their keys. */
-    query: async <Q extends FactQueries>(
-      queries: Q,
-      { areKeys, send }: { readonly areKeys: boolean; readonly send: (missing: FactQueries) => Promise<ReadFacts> },
-    ): Promise<FactQueryResults<Q>> => {
+    query: async <Q extends FactQueries>(queries: Q, { areKeys, send }: { readonly areKeys: boolean; readonly send: Send }) => {
       if (!holding) drop();
-      const named = areKeys ? null : Object.entries(queries).map(([name, question]) => [name, queryKey(question)] as const);
-      const asked = named === null ? queries : Object.fromEntries(named.map(([name, key]) => [key, queries[name] as FactQuery]));
-      const keys = Object.keys(asked);
+      const names = Object.entries(queries).map(([name, query]) => [name, areKeys ? name : queryKey(query)] as const);
+      const asked = areKeys ? queries : Object.fromEntries(names.map(([name, key]) => [key, queries[name] as FactQuery]));
       if (holding) current?.queries.add(asked);
-      const missing = keys.filter((key) => answerTo(key, answers) === undefined);
-      let known = answers;
-      if (missing.length > 0) {
-        const given = await ask(holding ? batchOf(missing, asked) : only(missing, asked), send);
-        known = [given, ...answers];
-        if (isEmpty) askedAt = clock.now().getTime();
-        isEmpty = false;
-        answers = known;
-        // Queries named by key find their facts in the complete response.
-        if (areKeys && missing.length === keys.length) return given as FactQueryResults<Q>;
-      }
-      if (areKeys && known.length === 1) return known[0] as FactQueryResults<Q>;
-      const result: Record<string, FactQueryResult<FactQuery> | undefined> = {};
-      for (const [name, key] of named ?? keys.map((key) => [key, key] as const)) result[name] = answerTo(key, known);
-      return result as FactQueryResults<Q>;
+      const missing = Object.entries(asked).filter(([key]) => answerTo(key, answers) === undefined);
+      const known = missing.length === 0 ? answers : await fetchMissing(Object.fromEntries(missing), send);
+      // Queries named by key find their facts in the complete response.
+      const isComplete = missing.length > 0 && missing.length === names.length;
+      if (areKeys && (isComplete || known.length === 1)) return known[0] as FactQueryResults<Q>;
+      return Object.fromEntries(names.map(([name, key]) => [name, answerTo(key, known)])) as FactQueryResults<Q>;
     },
     drop,
   };
 }
 
+type Send = (missing: FactQueries) => Promise<ReadFacts>;
+
 /** The facts of one round trip, by key. */
 type ReadFacts = Readonly<Record<string, FactQueryResult<FactQuery>>>;
 
 const NO_FACTS: ReadFacts = {};
-const NONE: readonly ReadFacts[] = [];
 
 function answerTo(key: string, answers: readonly ReadFacts[]): FactQueryResult<FactQuery> | undefined {
   for (const given of answers) if (given[key] !== undefined) return given[key];
@@ -100,6 +85,13 @@ function isCostly(question: FactQuery): boolean {
   return question.kind === 'command' && question.stdin !== undefined;
 }
 
-function only(keys: readonly string[], asked: FactQueries): FactQueries {
-  return Object.fromEntries(keys.map((key) => [key, asked[key] as FactQuery]));
+/** Queries without an answer, which are worth a place in the next round trip. */
+function unanswered(recorded: readonly FactQueries[], answers: readonly ReadFacts[]): FactQueries {
+  const entries = recorded.flatMap((queries) => Object.entries(queries));
+  return Object.fromEntries(entries.filter(([key, query]) => !isCostly(query) && answerTo(key, answers) === undefined));
+}
+
+function withLasting(lasting: ReadFacts, batch: FactQueries, given: ReadFacts): ReadFacts {
+  const kept = Object.entries(given).filter(([key]) => 'lasting' in (batch[key] ?? {}));
+  return kept.length === 0 ? lasting : { ...lasting, ...Object.fromEntries(kept) };
 }

@@ -37,7 +37,16 @@ export interface Cluster {
   create(object: KubeObject): Promise<KubeObject>;
   /** Replaces the object; with `metadata.resourceVersion` set, only if the object is unchanged since. */
   update(object: KubeObject): Promise<KubeObject>;
-  patch(ref: ObjectRef, type: PatchType, patch: JsonObject | readonly JsonObject[], options?: PatchOptions): Promise<KubeObject>;
+  patch(
+    ref: ObjectRef,
+    type: PatchType,
+    patch: JsonObject | readonly JsonObject[],
+    options?: {
+      readonly subresource?: string | undefined;
+      /** Validates the request without storing the result. */
+      readonly dryRun?: boolean;
+    },
+  ): Promise<KubeObject>;
   /** Returns null when the object did not exist. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
   /**
@@ -46,7 +55,7 @@ export interface Cluster {
    */
   watch(
     kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined },
-    options: WatchOptions,
+    options: ListOptions & { readonly resourceVersion?: string; readonly signal?: AbortSignal },
   ): AsyncIterable<WatchEvent>;
   /**
    * The JSON object at a path, e.g. the configz of a kubelet through the API server's proxy. Failures behind
@@ -87,18 +96,7 @@ export function firstThenPollClient(cluster: Cluster | null): () => Cluster | nu
   };
 }
 
-export interface PatchOptions {
-  readonly subresource?: string | undefined;
-  /** Validates the request without storing the result. */
-  readonly dryRun?: boolean;
-}
-
 export interface ListOptions {
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
-}
-
-export interface WatchOptions extends ListOptions {
-  readonly resourceVersion?: string;
-  readonly signal?: AbortSignal;
 }

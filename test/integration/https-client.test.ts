@@ -8,7 +8,7 @@ import { type CertificateAuthority, createCa, type KeyPair } from '../../lab/api
 import { Secret } from '../../src/base/text/secret.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
-import type { Dial, DialAddress } from '../../src/kube/dial.ts';
+import type { Dial } from '../../src/kube/dial.ts';
 import type { WebFailureCause } from '../../src/kube/https-client.ts';
 import { tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
@@ -209,7 +209,7 @@ describe('route', () => {
 
   it('over connections that the caller opens, past any proxy', async () => {
     const port = await listen(createHttpsServer(keyPair(), (_, response) => void response.end('{}')));
-    const asked: DialAddress[] = [];
+    const asked: Parameters<Dial>[0][] = [];
     const dial: Dial = async (address) => {
       asked.push(address);
       return connect(port, '127.0.0.1');

@@ -11,7 +11,7 @@ import { StatusError } from '../../lab/api-server/status.ts';
 import { createStore, type Store } from '../../lab/api-server/store.ts';
 import { openWatch } from '../../lab/api-server/watch.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { Cluster, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
+import type { Cluster, ListOptions, WatchEvent } from '../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object.ts';
@@ -237,7 +237,7 @@ function placeOfCall({ kind, namespace }: { kind: string; namespace?: string | u
 async function* watchFake(
   context: WatchContext,
   kind: { apiVersion: string; kind: string; namespace?: string | undefined },
-  options: WatchOptions,
+  options: Parameters<Cluster['watch']>[1],
 ): AsyncGenerator<WatchEvent> {
   const { store, registry, user, enter, watches } = context;
   const what = `watch ${describeCollection(kind)}`;

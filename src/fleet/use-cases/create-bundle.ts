@@ -7,7 +7,7 @@ import {
   MAX_CONTENT_BYTES,
   MAX_NAME_BYTES,
 } from '../../host/bundle/manifest.ts';
-import type { Architecture, ImageTool } from '../../host/bundle/options.ts';
+import type { Architecture, IMAGE_TOOLS } from '../../host/bundle/options.ts';
 import type { BundleAccess, BundleFiles, BundleSource, ImageArchive, InspectedFile } from '../../host/bundle/ports.ts';
 import { fullImageName } from '../../host/cri/runtime-commands.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -22,7 +22,7 @@ export interface CreateBundleRequest extends DocumentsRequest {
   /** Archives of images, or directories with them. */
   readonly imagesFrom: readonly string[];
   /** For images in no archive. Undefined: each image must be in an archive. */
-  readonly imagesWith: ImageTool | undefined;
+  readonly imagesWith: (typeof IMAGE_TOOLS)[number] | undefined;
   /** Packages and other files, or directories with them. */
   readonly packages: readonly string[];
   readonly files: readonly string[];

@@ -4,4 +4,3 @@ export type Architecture = (typeof ARCHITECTURES)[number];
 
 /** Programs that write an image to an archive: from the containerd of the local host, or from a registry. */
 export const IMAGE_TOOLS = ['ctr', 'skopeo'] as const;
-export type ImageTool = (typeof IMAGE_TOOLS)[number];

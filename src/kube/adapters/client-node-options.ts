@@ -4,16 +4,16 @@ import { KubeConfig } from '@kubernetes/client-node';
 import type { Json, JsonObject } from '../../base/json.ts';
 import type { KubeconfigCluster, KubeconfigTarget } from '../kubeconfig.ts';
 
-/** The credentials that a kubeconfig embeds or references; certificates and key are base64 of PEM. */
-export interface CredentialMaterial {
+/**
+ * Agent and headers for the credentials that a kubeconfig context embeds or references, as base64 of PEM. Credentials from
+ * plugins are reused until they expire.
+ */
+export type PrepareRequestOptions = (material: {
   readonly caData?: string;
   readonly certData?: string;
   readonly keyData?: string;
   readonly token?: string;
-}
-
-/** Agent and headers for one kubeconfig context; credentials from plugins are reused until they expire. */
-export type PrepareRequestOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
+}) => Promise<RequestOptions>;
 
 /** Credential plugins, OIDC and other auth-providers. `folder`: base of relative paths in the kubeconfig. */
 export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareRequestOptions {

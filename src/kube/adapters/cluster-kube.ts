@@ -7,7 +7,7 @@ import { isAppError, usageError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { ExpectedObject } from '../api-answer.ts';
-import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../cluster.ts';
+import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent } from '../cluster.ts';
 import { clusterNoSuchKind, clusterNotAnApi, clusterRefused, clusterWatchInvalid } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
 import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
@@ -229,7 +229,7 @@ async function* watchKind(
   { server, sender, closed }: Client,
   typeOf: () => Promise<ResourceType>,
   kind: Kind,
-  { signal, resourceVersion, fieldSelector, labelSelector }: WatchOptions,
+  { signal, resourceVersion, fieldSelector, labelSelector }: Parameters<Cluster['watch']>[1],
 ): AsyncGenerator<WatchEvent> {
   const type = await typeOf();
   const stop = new AbortController();

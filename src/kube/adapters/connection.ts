@@ -9,7 +9,7 @@ import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
 import { decodeDataField, type KubeconfigRoot, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
 import { kubeconfigReferenceUnreadable } from '../kubeconfig-problems.ts';
-import type { CredentialMaterial, PrepareRequestOptions } from './client-node-options.ts';
+import type { PrepareRequestOptions } from './client-node-options.ts';
 import { DialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
 import { checkServerIdentity } from './server-identity.ts';
@@ -94,7 +94,12 @@ function openNow(
 }
 
 /** Files are read at their path below the root directory each time: their links may change. */
-async function readMaterial({ target: { cluster, user }, file, folder, root }: ConnectionOptions): Promise<CredentialMaterial> {
+async function readMaterial({
+  target: { cluster, user },
+  file,
+  folder,
+  root,
+}: ConnectionOptions): Promise<Parameters<PrepareRequestOptions>[0]> {
   const read = async (path: string, field: string): Promise<string> => {
     const full = isAbsolute(path) ? path : join(folder, path);
     const local = root === undefined ? full : await root.pathOf(full);

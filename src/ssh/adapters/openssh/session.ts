@@ -5,7 +5,7 @@ import { onAbort } from '../../../base/abort.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
-import type { DialAddress } from '../../../kube/dial.ts';
+import type { Dial } from '../../../kube/dial.ts';
 import { controlSocketArguments } from '../../openssh-arguments.ts';
 import type { SshTarget } from '../../target.ts';
 import { type CommandRun, commandRun } from '../client/command-run.ts';
@@ -123,7 +123,7 @@ async function stopSession(
  * Opens a TCP connection from the host through a control socket: `ssh -W`, whose stdin and stdout are the
  * connection. A failure of the host to connect arrives with the first use, as the stream's error.
  */
-export function dialThrough(master: Master, address: DialAddress, signal?: AbortSignal): Duplex {
+export function dialThrough(master: Master, address: Parameters<Dial>[0], signal?: AbortSignal): Duplex {
   signal?.throwIfAborted();
   const to = `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
   const child = spawn('ssh', [...controlSocketArguments(master.socket), '-W', to, 'host'], {
