@@ -15,7 +15,7 @@ function error(code: string, message: string, hint?: string): Problem {
 }
 
 function warning(code: string, message: string, hint?: string): Problem {
-  return { ...error(code, message, hint), severity: 'warning' };
+  return { code, message, hint, severity: 'warning' };
 }
 
 // ---- files and documents
@@ -27,10 +27,8 @@ export function noDocument(file: string, accepted: readonly string[]): Problem {
 }
 
 export function documentNotMapping(position: Position): Problem {
-  return {
-    ...error('CONFIG_WRONG_TYPE', 'a configuration document must be an object', 'Start the document with apiVersion and kind'),
-    position,
-  };
+  const hint = 'Start the document with apiVersion and kind';
+  return { ...error('CONFIG_WRONG_TYPE', 'a configuration document must be an object', hint), position };
 }
 
 export function missingHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
@@ -59,10 +57,8 @@ export function unknownKind(
 
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
   const hint = 'Use apiVersion: kubeadm.k8s.io/v1beta4';
-  return {
-    ...error('CONFIG_UNKNOWN_KIND', `kind ${kind} does not exist in ${apiVersion}; v1beta4 is the first version with this kind`, hint),
-    position,
-  };
+  const message = `kind ${kind} does not exist in ${apiVersion}; v1beta4 is the first version with this kind`;
+  return { ...error('CONFIG_UNKNOWN_KIND', message, hint), position };
 }
 
 /** A version that is no longer supported. `kubeadm` is the last release that can convert it. */
@@ -73,10 +69,8 @@ export function oldVersion(apiVersion: string, kubeadm: string, position: Positi
 
 export function deprecatedVersion(apiVersion: string, position: Position): Problem {
   const hint = 'Convert the file with kubeletadm config migrate --old-config FILE';
-  return {
-    ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated and no longer supported from Kubernetes 1.37 on`, hint),
-    position,
-  };
+  const message = `${apiVersion} is deprecated and no longer supported from Kubernetes 1.37 on`;
+  return { ...warning('CONFIG_DEPRECATED_VERSION', message, hint), position };
 }
 
 export function duplicateKind(kind: string, position: Position, firstLine: number): Problem {
@@ -151,13 +145,9 @@ export function deadSocket(socket: string, reason: string): Problem {
 }
 
 export function invalidArgument(name: string): Problem {
-  const dashes = name.startsWith('-');
-  const message = `${quoteValue(name)} is not a valid flag name`;
-  return error(
-    'CONFIG_INVALID_ARGUMENT',
-    message,
-    dashes ? 'Remove the leading dashes' : 'Write only the name of the flag in name, and its value in value',
-  );
+  const other = 'Write only the name of the flag in name, and its value in value';
+  const hint = name.startsWith('-') ? 'Remove the leading dashes' : other;
+  return error('CONFIG_INVALID_ARGUMENT', `${quoteValue(name)} is not a valid flag name`, hint);
 }
 
 export function invalidTaint(what: 'key' | 'value', text: string): Problem {
@@ -182,11 +172,8 @@ export function unknownCheckName({ message, hint }: { readonly message: string; 
 /** `taints` that the flag `register-with-taints` overrides. */
 export function taintsReplaced(flag: string): Problem {
   const message = `these taints are ignored: the kubelet registers only with the taints of its flag register-with-taints=${flag}`;
-  return warning(
-    'CONFIG_TAINTS_REPLACED',
-    message,
-    'Set all taints in nodeRegistration.taints, and remove register-with-taints from kubeletExtraArgs',
-  );
+  const hint = 'Set all taints in nodeRegistration.taints, and remove register-with-taints from kubeletExtraArgs';
+  return warning('CONFIG_TAINTS_REPLACED', message, hint);
 }
 
 /** A path that must be absolute. `ending` is the required file name extension. */
@@ -209,11 +196,8 @@ export function addressNotReachable(text: string): Problem {
 }
 
 export function invalidPort(port: number | string): Problem {
-  return error(
-    'CONFIG_OUT_OF_RANGE',
-    `${typeof port === 'number' ? port : quoteValue(port)} is not a valid port`,
-    'Use a port from 1 to 65535',
-  );
+  const shown = typeof port === 'number' ? port : quoteValue(port);
+  return error('CONFIG_OUT_OF_RANGE', `${shown} is not a valid port`, 'Use a port from 1 to 65535');
 }
 
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
@@ -316,11 +300,8 @@ export function invalidTokenGroup(text: string): Problem {
 
 /** A token always has groups, by default those of kubeadm; kubeadm 1.36 rejects groups without this usage. */
 export function tokenWithoutAuthentication(): Problem {
-  return error(
-    'CONFIG_CONFLICT',
-    'usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage',
-    'Add authentication to usages',
-  );
+  const message = 'usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage';
+  return error('CONFIG_CONFLICT', message, 'Add authentication to usages');
 }
 
 export function invalidPin(text: string): Problem {

@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../base/json.ts';
-import { isJsonObject } from '../base/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { applyJsonPatch } from './patch-json.ts';
 import { applyMergePatch } from './patch-merge.ts';
 import { patchNotApplicable } from './patch-problems.ts';

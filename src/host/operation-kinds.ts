@@ -15,7 +15,8 @@ interface OperationKind<O> {
   readonly extraMs?: number | ((operation: O) => number);
 }
 
-const systemctl = (...words: readonly string[]): RunCommand => ({ kind: 'run', argv: ['systemctl', ...words] });
+const run = (argv: readonly string[], what?: string): RunCommand => ({ kind: 'run', argv, ...(what === undefined ? {} : { what }) });
+const systemctl = (...words: readonly string[]): RunCommand => run(['systemctl', ...words]);
 
 /**
  * Every kind needs a command or a text for its failure. systemd waits 90 s for a unit to stop, and again to start; a node
@@ -58,36 +59,25 @@ const OPERATION_KINDS: {
   run: { done: ({ what, argv }) => `ran ${what ?? argv.join(' ')}`, command: (operation) => operation },
   'remove-pods': {
     done: ({ criSocket }) => `removed the Pods of ${criSocket}`,
-    command: ({ criSocket, mayStay }) => ({
-      kind: 'run',
-      argv: removePods(criSocket, mayStay === true),
-      what: `removing the Pods of ${criSocket}`,
-    }),
+    command: ({ criSocket, mayStay }) => run(removePods(criSocket, mayStay === true), `removing the Pods of ${criSocket}`),
     extraMs: 1_200_000,
   },
   'pull-image': {
     done: ({ image }) => `pulled ${image}`,
-    command: ({ image, criSocket }) => ({ kind: 'run', argv: pullImage(criSocket, image), what: `pulling ${image}` }),
+    command: ({ image, criSocket }) => run(pullImage(criSocket, image), `pulling ${image}`),
     extraMs: 900_000,
   },
   'import-images': {
     done: ({ images }) => `imported ${images.join(', ')}`,
-    command: ({ images, criSocket, path }) => ({
-      kind: 'run',
-      argv: importImages(criSocket, path),
-      what: `importing ${images.join(', ')}`,
-    }),
+    command: ({ images, criSocket, path }) => run(importImages(criSocket, path), `importing ${images.join(', ')}`),
     extraMs: 900_000,
   },
   'copy-directory': {
     done: ({ path, to }) => `copied ${path} to ${to}`,
-    command: ({ path, to }) => ({ kind: 'run', argv: copyDirectory(path, to), what: `copying ${path} to ${to}` }),
+    command: ({ path, to }) => run(copyDirectory(path, to), `copying ${path} to ${to}`),
     extraMs: 1_800_000,
   },
-  'require-directory': {
-    done: ({ path }) => `${path} exists`,
-    command: ({ path }) => ({ kind: 'run', argv: requireDirectory(path), what: `checking ${path}` }),
-  },
+  'require-directory': { done: ({ path }) => `${path} exists`, command: ({ path }) => run(requireDirectory(path), `checking ${path}`) },
   'daemon-reload': { done: () => 'ran systemctl daemon-reload', command: () => systemctl('daemon-reload') },
   'enable-unit': { done: ({ unit }) => `enabled ${unit}`, command: ({ unit }) => systemctl('enable', '--quiet', unit) },
   'restart-unit': { done: ({ unit }) => `restarted ${unit}`, command: ({ unit }) => systemctl('restart', unit), extraMs: 180_000 },
@@ -100,7 +90,7 @@ const OPERATION_KINDS: {
   },
   'hold-packages': {
     done: ({ packages }) => `holds ${packages.join(', ')} at the installed version`,
-    command: ({ packages }) => ({ kind: 'run', argv: ['apt-mark', 'hold', ...packages] }),
+    command: ({ packages }) => run(['apt-mark', 'hold', ...packages]),
   },
   'download-file': { done: ({ path }) => `downloaded ${path}`, command: downloadFile, extraMs: 600_000 },
   'extract-archive': {
@@ -110,13 +100,13 @@ const OPERATION_KINDS: {
   },
   'load-module': {
     done: ({ module }) => `loaded the kernel module ${module}`,
-    command: ({ module }) => ({ kind: 'run', argv: ['modprobe', module] }),
+    command: ({ module }) => run(['modprobe', module]),
   },
   'set-sysctl': {
     done: ({ name, value }) => `set ${name} = ${value}`,
-    command: ({ name, value }) => ({ kind: 'run', argv: ['sysctl', '-q', '-w', `${name}=${value}`] }),
+    command: ({ name, value }) => run(['sysctl', '-q', '-w', `${name}=${value}`]),
   },
-  'turn-off-swap': { done: () => 'turned swap off', command: () => ({ kind: 'run', argv: ['swapoff', '-a'] }), extraMs: 300_000 },
+  'turn-off-swap': { done: () => 'turned swap off', command: () => run(['swapoff', '-a']), extraMs: 300_000 },
   'run-hook': {
     done: ({ hook, command }) => `ran the hook ${hook}: ${hookText(command)}`,
     command: runHook,

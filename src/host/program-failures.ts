@@ -1,4 +1,4 @@
-import { AppError, type Problem } from '../base/errors.ts';
+import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
 import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
@@ -20,32 +20,20 @@ export function brokenOff(host: string, exitCode: number | null, stderr: string)
     return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
   const why = lastLine(stderr) || `exited with code ${exitCode}`;
-  const hint =
-    exitCode === INCOMPLETE_EXIT
-      ? 'The program was not started. Rerun the command'
-      : 'Check that the host has /bin/sh and coreutils or busybox';
-  return new AppError(
-    { host, code: 'HOST_PROGRAM_BROKEN', message: `the program that kubeletadm runs on the host was aborted: ${why}`, hint },
-    { detail: stderr },
-  );
+  const message = `the program that kubeletadm runs on the host was aborted: ${why}`;
+  const isIncomplete = exitCode === INCOMPLETE_EXIT;
+  const hint = isIncomplete ? 'The program was not started. Rerun the command' : 'Check that the host has /bin/sh and coreutils or busybox';
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message, hint }, { detail: stderr });
 }
 
 export function cannotRead(host: string, path: string, stderr: string): AppError {
   return failed(host, `cannot read ${path}`, stderr);
 }
 
-const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
-  {
-    pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
-    code: 'HOST_NO_SPACE',
-    hint: 'Free disk space, then rerun the command',
-  },
-  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
-  {
-    pattern: /Permission denied|Operation not permitted/i,
-    code: 'HOST_PERMISSION_DENIED',
-    hint: 'Run as root, or allow the SSH user to use sudo',
-  },
+const FAILURES: readonly (readonly [pattern: RegExp, code: string, hint: string])[] = [
+  [/No space left on device|Disk quota exceeded|bytes could be written/i, 'HOST_NO_SPACE', 'Free disk space, then rerun the command'],
+  [/Read-only file system/i, 'HOST_READ_ONLY', 'Remount the file system read-write, then rerun the command'],
+  [/Permission denied|Operation not permitted/i, 'HOST_PERMISSION_DENIED', 'Run as root, or allow the SSH user to use sudo'],
 ];
 
 export function operationFailed(host: string, operation: ProgramOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
@@ -71,14 +59,10 @@ function refusal(host: string, operation: ProgramOperation, stdout: string): App
 }
 
 function failed(host: string, what: string, stderr: string): AppError {
-  const known = FAILURES.find(({ pattern }) => pattern.test(stderr));
-  const problem: Problem = {
-    host,
-    code: known?.code ?? 'HOST_OPERATION_FAILED',
-    message: `${what}: ${lastLine(stderr) || 'the program printed no error message'}`,
-    hint: known?.hint ?? 'Fix the cause, then rerun the command',
-  };
-  return new AppError(problem, { detail: stderr });
+  const [, code = 'HOST_OPERATION_FAILED', hint = 'Fix the cause, then rerun the command'] =
+    FAILURES.find(([pattern]) => pattern.test(stderr)) ?? [];
+  const message = `${what}: ${lastLine(stderr) || 'the program printed no error message'}`;
+  return new AppError({ host, code, message, hint }, { detail: stderr });
 }
 
 function describeFailure(operation: ProgramOperation): string {

@@ -1,6 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import type { CommitRecord, LockHolder } from './record.ts';
-import { revertsAt } from './record.ts';
+import { type CommitRecord, type LockHolder, revertsAt } from './record.ts';
 
 /** Another run holds the lock of the host. `holder` lets the caller recognize its own earlier run. */
 export class HostLockedError extends AppError {
@@ -65,22 +64,14 @@ export function commitReverted(host: string, record: CommitRecord): AppError {
 
 /** systemd starts no more units: the host reverts the change at the next boot. */
 export function hostShuttingDown(host: string, what: string): AppError {
-  return new AppError({
-    host,
-    code: 'HOST_SHUTTING_DOWN',
-    message: `${what}: the host is shutting down`,
-    hint: 'Wait until the host has booted, then rerun the command',
-  });
+  const hint = 'Wait until the host has booted, then rerun the command';
+  return new AppError({ host, code: 'HOST_SHUTTING_DOWN', message: `${what}: the host is shutting down`, hint });
 }
 
 /** The connection was lost before the host had armed the revert, so nothing was changed. */
 export function commitNotArmed(host: string, phase: string): AppError {
-  return new AppError({
-    host,
-    code: 'COMMIT_NOT_ARMED',
-    message: `${phase}: the run stopped before the change began; nothing was changed on the host`,
-    hint: 'Rerun the command',
-  });
+  const message = `${phase}: the run stopped before the change began; nothing was changed on the host`;
+  return new AppError({ host, code: 'COMMIT_NOT_ARMED', message, hint: 'Rerun the command' });
 }
 
 /** The host is unreachable. @param isAsked the confirmation was sent, but the host did not respond */
@@ -90,10 +81,6 @@ export function commitUnknown(host: string, secondsLeft: number, isAsked: boolea
   const message = isAsked
     ? `the host became unreachable before it answered the confirmation. If the confirmation did not reach the host, ${rollback}`
     : `change not confirmed and host unreachable: ${rollback}`;
-  return new AppError({
-    host,
-    code: 'COMMIT_UNCONFIRMED',
-    message,
-    hint: 'When the host is reachable again, check its configuration: kubeletadm fleet drift',
-  });
+  const hint = 'When the host is reachable again, check its configuration: kubeletadm fleet drift';
+  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, hint });
 }

@@ -21,26 +21,13 @@ export interface UnitState {
   readonly needsReload: boolean;
 }
 
-const PROPERTIES = [
-  'LoadState',
-  'ActiveState',
-  'SubState',
-  'UnitFileState',
-  'FragmentPath',
-  'DropInPaths',
-  'Restart',
-  'MainPID',
-  'Result',
-  'ExecMainCode',
-  'ExecMainStatus',
-  'ExecMainStartTimestamp',
-  'NRestarts',
-  'NeedDaemonReload',
-];
+const PROPERTIES =
+  'LoadState,ActiveState,SubState,UnitFileState,FragmentPath,DropInPaths,Restart,MainPID,Result,ExecMainCode,ExecMainStatus,' +
+  'ExecMainStartTimestamp,NRestarts,NeedDaemonReload';
 
 /** The state of a unit; null without a running systemd. */
 export function unitState(unit: string): Fact<UnitState | null> {
-  return defineFact({ show: { kind: 'command', argv: ['systemctl', 'show', unit, `--property=${PROPERTIES.join(',')}`] } }, ({ show }) =>
+  return defineFact({ show: { kind: 'command', argv: ['systemctl', 'show', unit, `--property=${PROPERTIES}`] } }, ({ show }) =>
     show.exitCode === 0 ? parseUnitState(show.stdout) : null,
   );
 }

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';
 import type { MarkNode } from '../../kube/node-marks.ts';
-import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { refOf } from '../../kube/object.ts';
+import { type KubeObject, type ObjectRef, refOf } from '../../kube/object.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../../x509/describe-certificate.ts';
 import type { Operation, OperationOf } from '../operation/operation.ts';
 import type { FieldChange, Impact } from './impact.ts';

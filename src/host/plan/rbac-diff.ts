@@ -1,6 +1,5 @@
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
-import type { KubeObject } from '../../kube/object.ts';
-import { refOf } from '../../kube/object.ts';
+import { type KubeObject, refOf } from '../../kube/object.ts';
 import type { ObjectChange } from './change.ts';
 
 /**

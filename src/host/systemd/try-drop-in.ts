@@ -14,7 +14,7 @@ export function commandLineWithDropIn(
   environmentFiles: readonly UnitSourceFile[] = [],
 ): readonly CommandLineWord[] {
   const [unit, ...others] = texts.unitFiles;
-  const dropIns = [...others, dropIn].sort((a, b) => compare(baseName(a.path), baseName(b.path)));
+  const dropIns = byName([...others, dropIn]);
   const files = unit === undefined ? dropIns : [unit, ...dropIns];
   const known = new Map([...texts.environmentFiles, ...environmentFiles].map((file) => [file.path, file]));
   const environment = environmentFilesOf(files).map((path) => known.get(path) ?? { path, text: null });
@@ -37,10 +37,7 @@ export function lastFlag(words: readonly CommandLineWord[], flag: string): { rea
   return found.at(-1) ?? null;
 }
 
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+function byName(files: readonly UnitSourceFile[]): readonly UnitSourceFile[] {
+  const nameOf = ({ path }: UnitSourceFile): string => path.slice(path.lastIndexOf('/') + 1);
+  return files.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
 }

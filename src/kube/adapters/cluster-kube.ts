@@ -12,8 +12,7 @@ import { clusterNoSuchKind, clusterNotAnApi, clusterRefused, clusterWatchInvalid
 import type { Dial } from '../dial.ts';
 import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
 import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-problems.ts';
-import type { KubeObject } from '../object.ts';
-import { describeCollection, describeRef, refOf, removedObject } from '../object.ts';
+import { describeCollection, describeRef, type KubeObject, refOf, removedObject } from '../object.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
 import type { RequestRateLimiter, RequestUrgency } from '../request-rate-limiter.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';
