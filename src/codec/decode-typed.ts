@@ -58,8 +58,6 @@ interface Site<N extends SourceNode = SourceNode> {
   readonly pattern: string;
 }
 
-type HeaderMember = 'apiVersion' | 'kind';
-
 /** A class, because the problems of a document are collected while its tree is traversed. */
 class Decoder {
   readonly fields = new Map<string, Position>();
@@ -88,7 +86,7 @@ class Decoder {
   /** A document with a missing header is checked further. */
   #checkHeader(root: SourceMap): boolean {
     let ours = true;
-    const missing: HeaderMember[] = [];
+    const missing: ('apiVersion' | 'kind')[] = [];
     for (const member of ['apiVersion', 'kind'] as const) {
       const candidates = headerEntries(root, member, this.#options.syntax === 'json');
       for (const { key, value } of candidates) {
@@ -108,7 +106,7 @@ class Decoder {
     return ours;
   }
 
-  #missingHeader(offset: number, members: readonly HeaderMember[]): void {
+  #missingHeader(offset: number, members: readonly ('apiVersion' | 'kind')[]): void {
     for (const member of members) this.#add(offset, missingTypedHeader(member, this.#options.header[member], this.#at(offset)));
   }
 
@@ -261,7 +259,7 @@ const SHAPES = { scalar: 'a single value', list: 'a list', map: 'an object' } as
  * The entries that may contain the header, the effective one last: for the header alone Go's JSON library
  * ignores letter case. Keys converted from YAML are sorted and unique at this point.
  */
-function headerEntries(root: SourceMap, member: HeaderMember, json: boolean): readonly SourceEntry[] {
+function headerEntries(root: SourceMap, member: 'apiVersion' | 'kind', json: boolean): readonly SourceEntry[] {
   const entries = root.entries.filter(({ key }) => key.length === member.length && key.toLowerCase() === member.toLowerCase());
   if (json || entries.length < 2) return entries;
   const last = new Map(entries.map((entry) => [entry.key, entry]));

@@ -47,16 +47,10 @@ function isStruct({ kind }: TypeNode): boolean {
   return kind === 'object' || kind === 'duration' || kind === 'durationOrNanoseconds' || kind === 'quantity' || kind === 'timestamp';
 }
 
+const SAME_NAME = ['bool', 'int32', 'int64', 'uint32', 'duration', 'durationOrNanoseconds', 'quantity', 'intOrString'] as const;
 const SCALARS: ReadonlyMap<string, ScalarNode> = new Map<string, ScalarNode>([
+  ...SAME_NAME.map((kind) => [kind, { kind }] as const),
   ['string', { kind: 'string', values: null }],
-  ['bool', { kind: 'bool' }],
-  ['int32', { kind: 'int32' }],
-  ['int64', { kind: 'int64' }],
-  ['uint32', { kind: 'uint32' }],
   ['float32', { kind: 'float' }],
-  ['duration', { kind: 'duration' }],
-  ['durationOrNanoseconds', { kind: 'durationOrNanoseconds' }],
-  ['quantity', { kind: 'quantity' }],
   ['time', { kind: 'timestamp' }],
-  ['intOrString', { kind: 'intOrString' }],
 ]);

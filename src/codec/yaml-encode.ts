@@ -51,10 +51,8 @@ function isBigInteger(text: string): boolean {
 }
 
 type YamlMap = { readonly [key: string]: YamlValue };
-type Block = readonly YamlValue[] | YamlMap;
-
 /** A non-empty collection, written over several lines. Empty ones are `[]` and `{}`. */
-function isBlock(value: YamlValue): value is Block {
+function isBlock(value: YamlValue): value is readonly YamlValue[] | YamlMap {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0;
 }
@@ -71,7 +69,7 @@ interface Place {
   readonly column: number;
 }
 
-function writeBlock(out: string[], value: Block, place: BlockPlace): void {
+function writeBlock(out: string[], value: readonly YamlValue[] | YamlMap, place: BlockPlace): void {
   if (Array.isArray(value)) writeList(out, value as readonly YamlValue[], place);
   else writeMap(out, value as YamlMap, place);
 }
@@ -183,23 +181,9 @@ function singleQuoted(text: string, place: Place | null): string {
   return place === null ? `'${inner}'` : `'${fold(inner, { indent: place.indent, column: place.column + 1 })}'`;
 }
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['\0', '0'],
-  ['\x07', 'a'],
-  ['\b', 'b'],
-  ['\t', 't'],
-  ['\n', 'n'],
-  ['\v', 'v'],
-  ['\f', 'f'],
-  ['\r', 'r'],
-  ['\x1b', 'e'],
-  ['"', '"'],
-  ['\\', '\\'],
-  ['\u0085', 'N'],
-  ['\u00a0', '_'],
-  ['\u2028', 'L'],
-  ['\u2029', 'P'],
-]);
+const CONTROLS = { '\0': '0', '\x07': 'a', '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r', '\x1b': 'e' };
+const SEPARATORS = { '\u0085': 'N', '\u00a0': '_', '\u2028': 'L', '\u2029': 'P' };
+const ESCAPES = new Map(Object.entries({ ...CONTROLS, ...SEPARATORS, '"': '"', '\\': '\\' }));
 
 function doubleQuoted(text: string, place: Place | null): string {
   // The Go emitter treats every character as a byte order mark when the first one is.

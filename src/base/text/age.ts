@@ -1,30 +1,23 @@
-const UNITS = [
-  { ms: 1_000, sign: 's' },
-  { ms: 60_000, sign: 'm' },
-  { ms: 3_600_000, sign: 'h' },
-  { ms: 86_400_000, sign: 'd' },
-] as const;
+const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000] as const;
 
 /** As kubectl shows ages. @see k8s.io/apimachinery pkg/util/duration HumanDuration */
 export function formatAge(ms: number): string {
   if (ms < -1_000) return '<invalid>';
   if (ms < 0) return '0s';
   const whole = (unit: number): number => Math.floor(ms / unit);
-  const both = (big: 1 | 2 | 3): string => {
-    const { ms: unit, sign } = UNITS[big];
-    const small = UNITS[big - 1] as (typeof UNITS)[number];
-    const rest = Math.floor((ms % unit) / small.ms);
-    return `${whole(unit)}${sign}${rest === 0 ? '' : `${rest}${small.sign}`}`;
+  const rest = (big: number, small: number, sign: string): string => {
+    const count = Math.floor((ms % big) / small);
+    return count === 0 ? '' : `${count}${sign}`;
   };
-  const [seconds, minutes, hours, days] = [whole(1_000), whole(60_000), whole(3_600_000), whole(86_400_000)];
+  const [seconds, minutes, hours, days] = [whole(SECOND), whole(MINUTE), whole(HOUR), whole(DAY)];
   if (seconds < 120) return `${seconds}s`;
-  if (minutes < 10) return both(1);
+  if (minutes < 10) return `${minutes}m${rest(MINUTE, SECOND, 's')}`;
   if (minutes < 180) return `${minutes}m`;
-  if (hours < 8) return both(2);
+  if (hours < 8) return `${hours}h${rest(HOUR, MINUTE, 'm')}`;
   if (hours < 48) return `${hours}h`;
-  if (hours < 192) return both(3);
+  if (hours < 192) return `${days}d${rest(DAY, HOUR, 'h')}`;
   if (days < 365 * 2) return `${days}d`;
   const years = Math.floor(days / 365);
-  const rest = days % 365;
-  return years >= 8 || rest === 0 ? `${years}y` : `${years}y${rest}d`;
+  const others = days % 365;
+  return years >= 8 || others === 0 ? `${years}y` : `${years}y${others}d`;
 }

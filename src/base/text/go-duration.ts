@@ -7,16 +7,8 @@ const SECOND = 1_000_000_000n;
 const MINUTE = 60n * SECOND;
 const HOUR = 60n * MINUTE;
 
-const UNITS: ReadonlyMap<string, bigint> = new Map([
-  ['ns', NANOSECOND],
-  ['us', MICROSECOND],
-  ['\u00b5s', MICROSECOND],
-  ['\u03bcs', MICROSECOND],
-  ['ms', MILLISECOND],
-  ['s', SECOND],
-  ['m', MINUTE],
-  ['h', HOUR],
-]);
+const MICROSECONDS = { us: MICROSECOND, '\u00b5s': MICROSECOND, '\u03bcs': MICROSECOND };
+const UNITS = new Map(Object.entries({ ns: NANOSECOND, ...MICROSECONDS, ms: MILLISECOND, s: SECOND, m: MINUTE, h: HOUR }));
 
 /** One above the largest duration: only a negative duration may have this absolute value. */
 const LIMIT = 2n ** 63n;

@@ -10,26 +10,8 @@ export interface Quantity {
   readonly text: string;
 }
 
-const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
-  ['n', -9],
-  ['u', -6],
-  ['m', -3],
-  ['', 0],
-  ['k', 3],
-  ['M', 6],
-  ['G', 9],
-  ['T', 12],
-  ['P', 15],
-  ['E', 18],
-]);
-const BINARY_SUFFIXES: ReadonlyMap<string, number> = new Map([
-  ['Ki', 10],
-  ['Mi', 20],
-  ['Gi', 30],
-  ['Ti', 40],
-  ['Pi', 50],
-  ['Ei', 60],
-]);
+const DECIMAL_SUFFIXES = new Map(Object.entries({ n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }));
+const BINARY_SUFFIXES = new Map(Object.entries({ Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }));
 const DECIMAL_NAMES = new Map([...DECIMAL_SUFFIXES].map(([name, exponent]) => [exponent, name]));
 const BINARY_NAMES = new Map([...BINARY_SUFFIXES].map(([name, exponent]) => [exponent, name]));
 

@@ -70,19 +70,8 @@ export function limitBelow(limits: readonly DelayLimit[], seconds: number): Dela
   return later === undefined || later.seconds >= seconds ? null : later;
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  us: 1e-6,
-  usec: 1e-6,
-  µs: 1e-6,
-  ms: 1e-3,
-  msec: 1e-3,
-  '': 1,
-  s: 1,
-  m: 60,
-  h: 3600,
-  d: 86_400,
-  w: 604_800,
-};
+const SMALL_UNITS = { us: 1e-6, usec: 1e-6, µs: 1e-6, ms: 1e-3, msec: 1e-3 };
+const UNITS: Readonly<Record<string, number>> = { ...SMALL_UNITS, '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
 /** Seconds of a time span of systemd.time(7), such as `1min 30s`; null: invalid. */
 export function parseTimeSpan(text: string): number | null {

@@ -1,16 +1,5 @@
-const ESCAPES: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  s: ' ',
-  '\\': '\\',
-  '"': '"',
-  "'": "'",
-};
+const CONTROLS = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+const ESCAPES: Readonly<Record<string, string>> = { ...CONTROLS, s: ' ', '\\': '\\', '"': '"', "'": "'" };
 const SPACE = /[ \t\n\r]/;
 
 /**
@@ -21,16 +10,11 @@ const SPACE = /[ \t\n\r]/;
 export function splitUnitWords(text: string): readonly string[] {
   const words: string[] = [];
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
-    const { word, end } = readWord(text, at, true) ?? (readWord(text, at, false) as Word);
+    const { word, end } = readWord(text, at, true) ?? readWord(text, at, false) ?? { word: '', end: text.length };
     words.push(word);
     at = end;
   }
   return words;
-}
-
-interface Word {
-  readonly word: string;
-  readonly end: number;
 }
 
 function skipSpace(text: string, from: number): number {
@@ -40,7 +24,7 @@ function skipSpace(text: string, from: number): number {
 }
 
 /** Null: the word has an unknown escape. */
-function readWord(text: string, from: number, unescapes: boolean): Word | null {
+function readWord(text: string, from: number, unescapes: boolean): { readonly word: string; readonly end: number } | null {
   let word = '';
   let quote = '';
   for (let at = from; at < text.length; at++) {
