@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { onAbort } from '../../base/abort.ts';
+import { systemClock } from '../../base/adapters/clock-system.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAppError, usageError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -49,7 +49,6 @@ interface KubeClusterOptions {
 
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined };
 
-const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
 const PAGE_SIZE = 500;
 /** The server ends a watch after this time; a client without data for longer has lost the connection. */
 const WATCH_SECONDS = 300;
@@ -69,7 +68,7 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *   CONFIG_SYNTAX, KUBECONFIG_PLUGIN_REFUSED; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
-  const { root, clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, limiter, signal } = options;
+  const { root, clock = systemClock, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, limiter, signal } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
   const connection = createConnection({ target, file, folder, root, clock, credentialTimeoutMs, dial });
