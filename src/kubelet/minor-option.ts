@@ -36,17 +36,12 @@ export function readValidatedMinor(text: string): Minor {
 /** Code of the warning that a configuration is validated by the rules of another minor than its kubelet's. */
 export const OTHER_MINOR_CODE = 'KUBELET_RULES_OF_OTHER_MINOR';
 
-export interface OtherMinorWarning {
-  readonly code: typeof OTHER_MINOR_CODE;
-  readonly message: string;
-}
-
 /**
  * Returns a warning about the rules that are used for a minor whose rules the catalogue does not contain
  * completely.
  * @returns null for the minors from 1.20 to the newest known
  */
-export function otherMinorWarning(minor: Minor): OtherMinorWarning | null {
+export function otherMinorWarning(minor: Minor) {
   if (minor >= OLDEST_MINOR && minor <= NEWEST_MINOR) return null;
   return { code: OTHER_MINOR_CODE, message: usedRules(minor) };
 }

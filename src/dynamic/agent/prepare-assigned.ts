@@ -19,7 +19,7 @@ import {
 } from '../../kubelet/layers/config-source.ts';
 import { checkpointDirectory, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { checkDirectories } from '../../kubelet/workload/check-directories.ts';
-import { managerStateTexts, rootDirOf, type UnusableState, unusableManagerStates } from '../../kubelet/workload/manager-states.ts';
+import { managerStateTexts, rootDirOf, unusableManagerStates } from '../../kubelet/workload/manager-states.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
@@ -141,7 +141,7 @@ async function unusableStates(
   { flags, running }: ObservedKubelet,
   after: JsonObject,
   { host, allow, signal }: AgentOptions,
-): Promise<readonly UnusableState[]> {
+): Promise<ReturnType<typeof unusableManagerStates>> {
   const rootDir = rootDirOf(flags);
   const texts = await observe(host, managerStateTexts(rootDir), signal);
   const change = { before: running.layered.config, after };

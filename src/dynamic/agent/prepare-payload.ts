@@ -9,7 +9,7 @@ import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
 import { layerRunningConfig, type ParsedHostFile, parseHostFile, withoutNulls } from '../../kubelet/effective/running-config.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers/layers.ts';
-import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/minor-option.ts';
+import { otherMinorWarning } from '../../kubelet/minor-option.ts';
 import {
   type CheckpointFiles,
   checkpointDirectory,
@@ -54,7 +54,7 @@ export interface PreparedPayload {
    */
   readonly fields: readonly ClassifiedChange[];
   /** Warning about the rules used for validation, if they are those of another minor. */
-  readonly warning: OtherMinorWarning | null;
+  readonly warning: ReturnType<typeof otherMinorWarning>;
 }
 
 /** A payload that is rejected before its content is known. */

@@ -20,7 +20,6 @@ import { fieldsToShow } from '../../kubelet/diff/diff-configs.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
 import {
   effectiveOf,
-  type KubeletFieldChanges,
   type KubeletReading,
   kubeletFieldChanges,
   type PlacedFieldChange,
@@ -345,7 +344,7 @@ function planStates(facts: KubeletStartFacts, input: KubeletStartInput): readonl
   ];
 }
 
-const NO_FIELDS: KubeletFieldChanges = { ofConfig: [], ofFlags: [] };
+const NO_FIELDS: NonNullable<ReturnType<typeof kubeletFieldChanges>> = { ofConfig: [], ofFlags: [] };
 
 /** Confirms a change of a run that was killed before it confirmed it. */
 function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {

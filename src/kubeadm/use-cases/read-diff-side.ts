@@ -1,18 +1,13 @@
 import { AppError, type Problem, usageError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { InputFiles } from '../../base/local-files.ts';
+import type { DecodedDocument } from '../../codec/decode-typed.ts';
 import { parseSource } from '../../codec/source.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../kube/well-known.ts';
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
-import {
-  type DecodedKubeletConfiguration,
-  decodeKubeletConfiguration,
-  KUBELET_API_VERSION,
-  KUBELET_KIND,
-  syntaxOf,
-} from '../../kubelet/documents/decode.ts';
+import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from '../../kubelet/documents/decode.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
 import { readConfigMapDocument } from '../workflows/node/cluster-baseline.ts';
@@ -107,7 +102,7 @@ async function readFile(file: string, { input, catalogue }: DiffSideContext): Pr
   };
 }
 
-function requireDecoded({ value, problems }: DecodedKubeletConfiguration) {
+function requireDecoded({ value, problems }: DecodedDocument) {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return { config: value, warnings: problems };

@@ -22,8 +22,6 @@ export interface DecodeOptions extends KubeletReader {
   readonly syntax?: 'yaml' | 'json';
 }
 
-export type DecodedKubeletConfiguration = DecodedDocument;
-
 /**
  * Decodes a KubeletConfiguration document as the kubelet of a minor does, with the same result, but reports
  * all problems at once.
@@ -35,7 +33,7 @@ export type DecodedKubeletConfiguration = DecodedDocument;
  * @see Kubernetes 1.20 to 1.36 pkg/kubelet/kubeletconfig/util/codec: strict decode, then lenient;
  *   sigs.k8s.io/yaml, sigs.k8s.io/json
  */
-export function decodeKubeletConfiguration(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
+export function decodeKubeletConfiguration(document: SourceDocument, options: DecodeOptions): DecodedDocument {
   const decoded = decodeInOrder(document, options);
   if (document.isValue !== true) return decoded;
   return { value: decoded.value, fields: new Map(), problems: decoded.problems.map(withoutPosition) };
@@ -81,7 +79,7 @@ export function readKubeletConfiguration(
  * As `decodeKubeletConfiguration`, but problems of a document that was built from a value have positions too, for
  * sorting them among other findings. Such positions must not be shown to users.
  */
-export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
+export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedDocument {
   const { catalogue, minor, lenient = document.isLenient ?? false, syntax = 'yaml' } = options;
   return decodeTyped(document, {
     type: catalogue.configurationType(minor),

@@ -28,12 +28,6 @@ export interface KubeletReading extends KubeletReader {
   readonly changesOf: (before: JsonObject, after: JsonObject) => readonly FieldChange[];
 }
 
-/** The changed fields of a kubelet, and its changed flags that are no field, as `--node-ip`. */
-export interface KubeletFieldChanges {
-  readonly ofConfig: readonly PlacedFieldChange[];
-  readonly ofFlags: readonly PlacedFieldChange[];
-}
-
 /** A changed field, and the files that set it after and before the change, without duplicates. */
 export interface PlacedFieldChange extends FieldChange {
   readonly files: readonly string[];
@@ -42,9 +36,9 @@ export interface PlacedFieldChange extends FieldChange {
 /**
  * Compares the effective configuration of a kubelet before and after a change: defaults, configuration file, drop-in files
  * and the complete command line. Secret values are masked.
- * @returns null: a kubelet does not start with one of the configurations, so the changed fields are unknown
+ * @returns the changed fields, and the changed flags (also those that are no field, as `--node-ip`); null: a kubelet does not start with one of the configurations, so the changed fields are unknown
  */
-export function kubeletFieldChanges(before: KubeletSetup, after: KubeletSetup, reading: KubeletReading): KubeletFieldChanges | null {
+export function kubeletFieldChanges(before: KubeletSetup, after: KubeletSetup, reading: KubeletReading) {
   const { layersOf, changesOf } = reading;
   try {
     const [present, desired] = [before, after].map((setup) => layersOf(runningInput(setup, reading))) as [LayeredConfig, LayeredConfig];

@@ -2,11 +2,12 @@ import type { Arg } from '../../base/arg.ts';
 import type { Position, Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { closestName } from '../../base/text/closest-name.ts';
+import type { DecodedDocument } from '../../codec/decode-typed.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import { type LiveChange, NEWEST_MINOR, nearestKnownMinor } from '../catalogue/catalogue.ts';
 import { type GateFault, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/effective-configuration.ts';
-import { type DecodedKubeletConfiguration, type DecodeOptions, decodeInOrder, withoutPosition } from '../documents/decode.ts';
+import { type DecodeOptions, decodeInOrder, withoutPosition } from '../documents/decode.ts';
 import { enclosingPaths, isAtOrBelow, leavesOf } from '../layers/layers.ts';
 import { otherMinorWarning } from '../minor-option.ts';
 import { BOUND_RULES, DEPRECATION_RULES } from './advice-rules.ts';
@@ -71,7 +72,7 @@ export interface ValidationOptions extends DecodeOptions {
 
 export interface Verdict {
   /** The result of `decodeKubeletConfiguration`. */
-  readonly decoded: DecodedKubeletConfiguration;
+  readonly decoded: DecodedDocument;
   /** The configuration with the kubelet's defaults. */
   readonly effective: JsonObject;
   /** True if the kubelet accepts the file. Warnings are ignored. */
@@ -148,7 +149,7 @@ export function isStartupRule(code: string): boolean {
 const MAX_GUESSES = 100;
 
 /** Converts findings to problems; null for findings that depend on an unreadable value. */
-function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
+function placer(document: SourceDocument, { fields, problems }: DecodedDocument) {
   const isDamaged = damageOf(problems);
   let guesses = 0;
   return ({ id, path, message, hint: given, guess, near = [] }: NamedFinding, isWarning: boolean): Problem | null => {

@@ -56,29 +56,23 @@ export function outdatedManagerStates(
   });
 }
 
-/** A state file with which the next kubelet would exit, also after a rollback. */
-export interface UnusableState {
-  /** A sentence without its full stop. */
-  readonly message: string;
-  readonly hint: string;
-}
-
 /**
- * The state files with which the next kubelet exits, and which no plan removes because containers may run on the CPUs
+ * The state files with which the next kubelet exits, also after a rollback, and which no plan removes because containers may run on the CPUs
  * that they assign: corrupt files, and outdated files for a program that may not remove them.
  * @param change, rootDir, found as of `outdatedManagerStates`
+ * @returns a message for each, as a sentence without its full stop, and its hint
  */
 export function unusableManagerStates(
   change: RiskChange,
   rootDir: string,
   found: ReadonlyMap<string, string>,
   { removesOutdated }: { readonly removesOutdated: boolean },
-): readonly UnusableState[] {
+): readonly { readonly message: string; readonly hint: string }[] {
   const { after } = change;
   const outdated = outdatedManagerStates(change, rootDir, found);
   // The checksum of a file with assignments of pods is unknown.
   const isKnown = valueAt(after, 'featureGates.PodLevelResourceManagers') !== true && valueAt(after, 'featureGates.AllAlpha') !== true;
-  return [...found].flatMap(([path, content]): readonly UnusableState[] => {
+  return [...found].flatMap(([path, content]): readonly { readonly message: string; readonly hint: string }[] => {
     const reason = outdated.find((one) => one.path === path)?.reason;
     if (reason === undefined ? !(isKnown && isCorruptState(content)) : removesOutdated) return [];
     return [

@@ -1,21 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, type Problem } from '../../../src/base/errors.ts';
+import type { DecodedDocument } from '../../../src/codec/decode-typed.ts';
 import { parseSource } from '../../../src/codec/source.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
-import {
-  checkJsonSyntax,
-  type DecodedKubeletConfiguration,
-  type DecodeOptions,
-  decodeKubeletConfiguration,
-  syntaxOf,
-} from '../../../src/kubelet/documents/decode.ts';
+import { checkJsonSyntax, type DecodeOptions, decodeKubeletConfiguration, syntaxOf } from '../../../src/kubelet/documents/decode.ts';
 import { DECODE_CASES } from './decode-cases.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const HEADER_VALUE = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
-function decodeText(text: string, options: Partial<DecodeOptions> = {}): DecodedKubeletConfiguration {
+function decodeText(text: string, options: Partial<DecodeOptions> = {}): DecodedDocument {
   const source = parseSource(text, 'k.yaml');
   expect(source.problems).toEqual([]);
   const document = source.documents[0] ?? {
@@ -27,7 +22,7 @@ function decodeText(text: string, options: Partial<DecodeOptions> = {}): Decoded
   return decodeKubeletConfiguration(document, { minor: 36, catalogue, ...options });
 }
 
-function decodeFields(yaml: string, options: Partial<DecodeOptions> = {}): DecodedKubeletConfiguration {
+function decodeFields(yaml: string, options: Partial<DecodeOptions> = {}): DecodedDocument {
   return decodeText(`${HEADER}${yaml}\n`, options);
 }
 
