@@ -128,3 +128,9 @@ export async function settle<T>(work: Promise<T>): Promise<{ readonly value: T }
     throw error;
   }
 }
+
+/** The result of work; null after an AppError. */
+export async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
+  const settled = await settle(work);
+  return 'value' in settled ? settled.value : null;
+}

@@ -36,7 +36,8 @@ export interface PlacedFieldChange extends FieldChange {
 /**
  * Compares the effective configuration of a kubelet before and after a change: defaults, configuration file, drop-in files
  * and the complete command line. Secret values are masked.
- * @returns the changed fields, and the changed flags (also those that are no field, as `--node-ip`); null: a kubelet does not start with one of the configurations, so the changed fields are unknown
+ * @returns the changed fields, and the changed flags (also those that are no field, as `--node-ip`); null: a kubelet does not
+ *   start with one of the configurations, so the changed fields are unknown
  */
 export function kubeletFieldChanges(before: KubeletSetup, after: KubeletSetup, reading: KubeletReading) {
   const { layersOf, changesOf } = reading;

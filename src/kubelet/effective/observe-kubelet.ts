@@ -1,4 +1,4 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, withHostInErrors } from '../../base/errors.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
@@ -107,7 +107,7 @@ export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: 
   const observed = await observeKubeletSetups(host, catalogue, signal);
   const { setup, minor } = observed;
   if (setup.missing[0] !== undefined) throw missingFile(host.name, setup.missing[0]);
-  return { ...observed, running: withHost(host.name, () => layerRunningConfig(configInputOf(setup, { catalogue, minor }))) };
+  return { ...observed, running: withHostInErrors(host.name, () => layerRunningConfig(configInputOf(setup, { catalogue, minor }))) };
 }
 
 /**
@@ -183,16 +183,4 @@ function supportedMinor(version: string, host: string): Minor {
   if (minor !== null && minor >= OLDEST_KNOWN_MINOR) return Math.min(minor, NEWEST_MINOR);
   const range = `${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
   throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `kubelet ${version} is not supported; supported versions: ${range}` });
-}
-
-function withHost<T>(host: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    throw new AppError(
-      error.problems.map((problem) => ({ host, ...problem })),
-      { exitCode: error.exitCode, cause: error },
-    );
-  }
 }

@@ -2,7 +2,10 @@ import type { Arg } from '../../base/arg.ts';
 import type { FlagEntry, KubeletReader } from '../catalogue/catalogue.ts';
 
 export interface CommandLine {
-  /** Flags in the given order, with their names in the catalogue and the index of their first word; a flag without a value is `true`. */
+  /**
+   * Flags in the given order, with their names in the catalogue and the index of their first word; a flag
+   * without a value is `true`.
+   */
   readonly flags: readonly (Arg & { readonly index: number })[];
   /** Words that are neither flags nor values, with which the kubelet does not start. */
   readonly others: readonly string[];

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { firstMessage, isAppError, messageOf } from '../../base/errors.ts';
+import { firstMessage, isAppError, messageOf, unlessRefused } from '../../base/errors.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { type Wait, type WaitContext, waitUntil } from '../../base/wait-until.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
@@ -183,16 +183,12 @@ async function deleteProbe({ host, reporter }: PhaseContext, cluster: Cluster, p
 
 /** `REASON: message` of the newest warning about the pod, or of its newest Event; null: none, or not readable. */
 async function newestEvent(cluster: Cluster, { metadata: { name, namespace = '' } }: KubeObject): Promise<string | null> {
-  try {
-    const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${name}`;
-    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace }, { fieldSelector });
-    const warnings = items.filter(({ type }) => type === 'Warning');
-    const [newest] = [...(warnings.length > 0 ? warnings : items)].sort((a, b) => timeOf(b) - timeOf(a));
-    return newest === undefined ? null : [newest.reason, newest.message].filter(Boolean).join(': ');
-  } catch (error) {
-    if (isAppError(error)) return null;
-    throw error;
-  }
+  const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${name}`;
+  const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Event', namespace }, { fieldSelector }));
+  const items = found?.items ?? [];
+  const warnings = items.filter(({ type }) => type === 'Warning');
+  const [newest] = [...(warnings.length > 0 ? warnings : items)].sort((a, b) => timeOf(b) - timeOf(a));
+  return newest === undefined ? null : [newest.reason, newest.message].filter(Boolean).join(': ');
 }
 
 function timeOf({ lastTimestamp, eventTime, metadata }: KubeObject): number {

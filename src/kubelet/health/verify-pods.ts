@@ -1,4 +1,4 @@
-import { AppError, firstMessage, isAppError } from '../../base/errors.ts';
+import { AppError, firstMessage, isAppError, settle } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { API_PAUSE } from '../../base/wait-until.ts';
@@ -16,7 +16,10 @@ import { ADMISSION_MS, limitsOf, PROBE_MS } from './signals.ts';
 export interface PodVerification {
   /** A probe pod was tried: the kubelet may have reported its state again in the meantime. */
   readonly hasProbed: boolean;
-  /** Lists the pods of the node once, after the change. `pending`: reason to wait although no pod is lost, as a clause; null: none. */
+  /**
+   * Lists the pods of the node once, after the change. `pending`: reason to wait although no pod is lost, as
+   * a clause; null: none.
+   */
   observePods(): Promise<{ readonly losses: readonly PodLoss[]; readonly pending: string | null }>;
   /**
    * Waits until a probe pod starts. Null: the node could not start one before the change.
@@ -160,12 +163,8 @@ function watchPods({ clock }: PhaseContext, { cluster, node, verification, confi
 }
 
 async function listPods(cluster: Cluster, nodeName: string): Promise<readonly KubeObject[] | AppError> {
-  try {
-    return (await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) })).items;
-  } catch (error) {
-    if (isAppError(error)) return error;
-    throw error;
-  }
+  const found = await settle(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
+  return 'error' in found ? found.error : found.value.items;
 }
 
 /** Whether the node, with its allocatable pods, admits one more pod. */

@@ -1,4 +1,4 @@
-import { isAppError } from '../../base/errors.ts';
+import { unlessRefused } from '../../base/errors.ts';
 import { quickAtFirst, waitUntil } from '../../base/wait-until.ts';
 import { hostPause, observe } from '../../host/access/observe.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
@@ -156,12 +156,7 @@ const RUNTIME_READY = /^\[?(?:container runtime network not ready: |CSINode is n
 
 /** Null: it does not exist, or cannot be read. */
 async function readNode({ cluster }: PhaseContext, name: string): Promise<KubeObject | null> {
-  try {
-    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) ?? null;
-  } catch (error) {
-    if (isAppError(error)) return null;
-    throw error;
-  }
+  return cluster === null ? null : unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name }));
 }
 
 async function progress(context: PhaseContext, what: string, { unit, healthz }: HealthState, waitedMs: number): Promise<string> {

@@ -92,7 +92,10 @@ export function leafPath(path: string): string {
   return path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1');
 }
 
-/** A path with dots before all members: `evictionHard[memory.available]` and `evictionHard.memory.available` name the same one. */
+/**
+ * A path with dots before all members: `evictionHard[memory.available]` and `evictionHard.memory.available`
+ * name the same one.
+ */
 export function dottedPath(path: string): string {
   return path.replaceAll('[', '.').replaceAll(']', '');
 }

@@ -46,7 +46,10 @@ export function stateFiles(directory: string): readonly [string, string] {
 
 /** Environment file for the kubelet unit that selects the configuration. Absent: local configuration. */
 export const pointerFile = fileNamed('active.env');
-/** The pointer to the rollback configuration, written before a trial: a rollback only renames it, which works on a full disk. */
+/**
+ * The pointer to the rollback configuration, written before a trial: a rollback only renames it, which works
+ * on a full disk.
+ */
 export const rollbackPointerFile = fileNamed('rollback.env');
 /** Requests of the agent that the API server rejected: for `dynamic inspect` when the Node status cannot show them. */
 export const accessFile = fileNamed('access.json');

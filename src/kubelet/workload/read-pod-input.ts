@@ -1,4 +1,4 @@
-import { isAppError } from '../../base/errors.ts';
+import { unlessRefused } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -121,13 +121,4 @@ function offerOf(node: KubeObject): NodeOffer | null {
       : undefined,
     declaredFeatures: listAt(node, 'status.declaredFeatures').filter((name) => typeof name === 'string'),
   };
-}
-
-async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-    return null;
-  }
 }
