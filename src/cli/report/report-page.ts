@@ -175,7 +175,7 @@ const SOON_DAYS = 30;
 type State = 'expired' | 'soon' | 'ok';
 
 /** The expiration dates of all certificates, equal ones in one row. */
-export function certificatesView(certificates: readonly HostCertificate[], now: Date): object {
+function certificatesView(certificates: readonly HostCertificate[], now: Date): object {
   const hosts = new Set(certificates.map(({ host }) => host)).size;
   const bad = certificates.filter((each) => stateOf(each, now) !== 'ok').length;
   return {

@@ -53,7 +53,8 @@ interface ApplyFleetView {
   begin(run: InterruptedRun, canary: number): FleetRunView;
 }
 
-interface FleetRunView {
+/** An observer of the hosts of a run. */
+export interface FleetRunView {
   readonly ports: FleetPorts;
   /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;

@@ -16,9 +16,9 @@ import { selectHosts } from '../file/select.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
 import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
 import type { FleetFilePorts, FleetRunPorts, NodeCommandPorts } from '../ports.ts';
-import type { FleetPorts, FleetResult, FleetRules, HostOutcome } from '../run/fleet.ts';
+import type { FleetResult, FleetRules, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
-import type { InterruptedRun } from './apply-fleet.ts';
+import type { FleetRunView, InterruptedRun } from './apply-fleet.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { fleetTargets, type HostsRequest } from './host-access.ts';
@@ -140,17 +140,12 @@ interface ResetFleetView {
   begin(run: InterruptedRun): ResetRunView;
 }
 
-interface ResetRunView {
-  readonly ports: FleetPorts;
-  /** Reporter of messages that concern no single host. */
-  readonly reporter: Reporter;
+interface ResetRunView extends Omit<FleetRunView, 'done'> {
   /**
    * All hosts are done.
    * @param cluster null: no cluster was contacted
    */
   done(result: FleetResult, cluster: Cluster | null): void;
-  /** The hosts are done, or the run failed; may be called twice. */
-  close(): void;
 }
 
 /**
