@@ -12,8 +12,7 @@ import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONF, KUBELET_CONFIG_FILE, KUBELET_DIR } from '../../kube/well-known.ts';
-import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
-import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
+import { type AgentRightsInput, agentFormerAccount, agentRightsPhase, type FormerAccountInput } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import { parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import {

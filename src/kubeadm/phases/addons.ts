@@ -21,7 +21,6 @@ interface AddonInput<Objects> {
 export type AddonCorednsInput = AddonInput<CorednsObjects>;
 
 export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
-  /** Warnings about its configuration. */
   readonly warnings: readonly Warning[];
 }
 

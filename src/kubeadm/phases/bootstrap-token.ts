@@ -87,7 +87,7 @@ export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)
 });
 
 /** A bootstrap token for one run only; null: a token was given, or none is needed. */
-export interface TemporaryTokenInput {
+interface TemporaryTokenInput {
   readonly secret: KubeObject | null;
 }
 

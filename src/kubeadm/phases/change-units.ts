@@ -18,7 +18,6 @@ import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from 
 /** Systemd files other than the kubelet's own, and the units to start or stop with them. */
 export interface ChangeUnitsInput {
   readonly files: readonly DesiredFile[];
-  /** Files and links to remove. */
   readonly removed: readonly string[];
   /** A unit to enable and start with these files; null: none. */
   readonly running: string | null;

@@ -207,7 +207,6 @@ function currentHealthzUrl({ setups, reading }: KubeletStartInput): string | nul
   return config === null ? undefined : healthzUrl(config);
 }
 
-/** Facts of every host. */
 const COMMON_FACTS = combineFacts({
   unitFiles: fileFacts(UNIT_FILE_PATHS),
   init: initSystem,

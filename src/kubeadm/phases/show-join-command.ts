@@ -7,7 +7,6 @@ export interface ShowJoinCommandInput {
   /** Tokens that nodes can use for discovery and authentication. */
   readonly tokens: readonly Secret[];
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
-  /** Do not print the token itself. */
   readonly withhold: boolean;
   /** How control planes join. Null: they cannot, or it was not requested. */
   readonly controlPlane?: (() => JoinsAsControlPlane) | null;

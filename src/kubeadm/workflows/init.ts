@@ -77,9 +77,7 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly connectEtcd: ConnectEtcd;
   readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
-  /** Tokens must not be printed. */
   readonly withholdToken: boolean;
-  /** Prints the join commands. */
   readonly showJoinCommand: ShowJoinCommandInput['show'];
   /** The shared certificates of control planes are uploaded. */
   readonly uploadCerts: boolean;
@@ -274,7 +272,6 @@ function serverToJoin(
 
 type InitInput = ReturnType<typeof inputOf>;
 
-/** The input of every phase. */
 function inputOf(
   options: InitOptions,
   {

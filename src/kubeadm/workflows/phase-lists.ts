@@ -7,13 +7,11 @@ import { upgradeControlPlaneNodeWorkflow } from './upgrade/control-plane-upgrade
 import { upgradeApplyWorkflow } from './upgrade/upgrade-apply.ts';
 import { upgradeNodeWorkflow } from './upgrade/upgrade-node.ts';
 
-/** A phase in help and completion. */
 export interface PhaseHelp {
   readonly name: string;
   readonly short: string;
 }
 
-/** A command with phases. */
 export type PhasedCommand = 'init' | 'join' | 'reset' | 'upgrade apply' | 'upgrade node';
 
 /** The phases of each command, in order. */

@@ -26,7 +26,6 @@ interface WaitOnHostInput {
   readonly bootstrap: WaitBootstrapInput;
 }
 
-/** Phases that only wait. */
 export const WAIT_PHASES: readonly string[] = ['wait-control-plane', 'kubelet-wait-bootstrap'];
 
 /** Whether a single phase only waits: it reads files of the host, and needs neither a configuration nor discovery. */

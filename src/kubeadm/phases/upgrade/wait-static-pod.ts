@@ -18,7 +18,6 @@ interface ExpectedPod {
   readonly phase: string;
   readonly component: StaticPodName;
   readonly nodeName: string;
-  /** The manifest that the Pod must run. */
   readonly manifest: string;
   /** Hashes of Pods that the kubelet must have replaced; empty: the Pod may have run before. */
   readonly replacedHashes: readonly string[];

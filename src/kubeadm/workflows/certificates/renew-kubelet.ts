@@ -30,7 +30,6 @@ interface RenewKubeletOptions {
   readonly templates: Templates;
   /** The given bootstrap token; null: a temporary token is created. */
   readonly token: Secret | null;
-  /** Generates a token. */
   readonly newToken: () => Promise<Secret>;
   /** Server of an administrator's kubeconfig; takes precedence over kubelet.conf of the host. */
   readonly apiServer: ApiServerTarget | null;

@@ -59,7 +59,6 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
   };
 }
 
-/** Generates an unpredictable certificate key. */
 export function newCertificateKey(issuer: CertificateIssuer): Secret {
   return formatCertificateKey(issuer.secureRandomBytes(CERTIFICATE_KEY_BYTES));
 }

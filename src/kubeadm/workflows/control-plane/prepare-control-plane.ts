@@ -46,7 +46,6 @@ export interface ControlPlaneOptions extends NodeOptions {
   readonly timeouts: Timeouts;
   /** Patches of all targets except the KubeletConfiguration. */
   readonly staticPodPatches: readonly PlannedPatch[];
-  /** The user's KubeProxyConfiguration. */
   readonly kubeProxy: SourceDocument | null;
   /** Proxy variables for the static Pods (names ending in `_proxy`). */
   readonly proxyEnvironment: readonly EnvVar[];

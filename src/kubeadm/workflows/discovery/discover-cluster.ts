@@ -81,7 +81,6 @@ export async function discoverCluster(ports: DiscoveryPorts, plan: DiscoveryPlan
 
 interface Found extends Omit<DiscoveredCluster, 'cluster'> {
   readonly connect: OperatorClusterTarget;
-  /** Explains a failed login. */
   explain(error: AppError): AppError;
 }
 

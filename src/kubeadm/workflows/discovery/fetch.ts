@@ -10,7 +10,6 @@ import { documentUnavailable } from '../../discovery/discovery-problems.ts';
 import { explainFailure } from '../../discovery/explain-failure.ts';
 import { type ClusterInfoReading, readClusterInfoAnswer } from '../../discovery/read-cluster-info.ts';
 
-/** Ports of discovery. */
 export interface DiscoveryContext {
   readonly web: HttpsClient;
   readonly clock: Clock;

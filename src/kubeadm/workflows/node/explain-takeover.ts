@@ -34,7 +34,6 @@ interface TakeoverItem {
 export interface Takeover {
   readonly host: string;
   readonly kubernetesVersion: string;
-  /** The program that the unit starts. */
   readonly program: string;
   readonly items: readonly TakeoverItem[];
 }

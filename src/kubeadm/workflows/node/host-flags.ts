@@ -98,7 +98,6 @@ export function keptSocket(kept: HostFlags['kept']): PlacedFlag | null {
 /** Kept as `criSocket`, which becomes a field of kubelets that have one. */
 export const SOCKET_FLAG = 'container-runtime-endpoint';
 
-/** Flags of kubeadm's unit. */
 const KUBEADM_FLAGS: ReadonlySet<string> = new Set(['config', 'kubeconfig', 'bootstrap-kubeconfig']);
 
 /**

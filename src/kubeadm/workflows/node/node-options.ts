@@ -11,7 +11,6 @@ import type { NodeGroups } from '../../render/node-groups.ts';
 export interface NodeOptions {
   readonly templates: Templates;
   readonly catalogue: Catalogue;
-  /** The groups of hosts of the run. */
   readonly groups: NodeGroups;
   readonly nodeRegistration: NodeRegistration;
   /** Partial KubeletConfigurations for this node. */

@@ -16,7 +16,6 @@ import { decodeUpgradeRecord, UPGRADE_ORDER, UPGRADE_RECORD_PATH } from '../../u
 import { type ApiAccess, apiServerNotUp } from '../control-plane/api-access.ts';
 import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../node/cluster-baseline.ts';
 
-/** A host that runs a control plane. */
 export interface ControlPlaneHostFacts {
   /** The endpoint of the API server of the host. */
   readonly endpoint: ControlPlaneNode['localAPIEndpoint'];

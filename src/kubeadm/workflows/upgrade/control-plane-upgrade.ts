@@ -64,7 +64,7 @@ export interface ControlPlaneUpgradeOptions extends UpgradeNodeOptions {
   readonly selects: (phase: string) => boolean;
 }
 
-export interface ControlPlaneUpgradeInput extends ApiServerBootstrapInput {
+interface ControlPlaneUpgradeInput extends ApiServerBootstrapInput {
   readonly pull: PullImagesInput;
   readonly backup: BackupControlPlaneInput;
   readonly components: Readonly<Record<StaticPodName, ReplaceStaticPodInput>>;
@@ -85,7 +85,6 @@ const renewAdminKubeconfigs = writeFilesPhase(
 
 type UpgradePhase = Phase<ControlPlaneUpgradeInput>;
 
-/** The phase of each component. */
 const COMPONENT_PHASES: Readonly<Record<StaticPodName, string>> = {
   etcd: 'control-plane/etcd',
   'kube-apiserver': 'control-plane/apiserver',
@@ -175,7 +174,6 @@ export async function prepareControlPlaneUpgrade(
 
 interface DesignedUpgrade {
   readonly now: Date;
-  /** The version of the upgrade. */
   readonly version: string;
   readonly host: ControlPlaneHostFacts;
   readonly node: UpgradeNodeInput;
@@ -184,7 +182,6 @@ interface DesignedUpgrade {
   readonly manifests: ReadonlyMap<StaticPodName, PlannedManifest>;
 }
 
-/** The input of each phase. */
 function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions): ControlPlaneUpgradeInput {
   const { host, node, plane, certificates, manifests } = upgrade;
   const { cluster, nodeName } = plane;

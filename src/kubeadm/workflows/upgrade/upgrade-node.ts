@@ -39,7 +39,6 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly overlays: readonly NodeOverlay[] | null;
   readonly patches: readonly KubeletPatch[] | null;
   readonly settings: readonly string[] | null;
-  /** Ignores the settings saved on the host. */
   readonly ignoreSavedSettings: boolean;
   /** Identifies the Node with the operator's credentials; null: the node's own credentials are used. */
   readonly trust: NodeTrust | null;
@@ -51,7 +50,6 @@ export interface UpgradeNodeInput {
   readonly kubeletConfig: KubeletStartInput;
   readonly save: SaveNodeSettingsInput;
   readonly annotation: RemoveSocketAnnotationInput;
-  /** The socket that the kubelet uses. */
   readonly criSocket: string;
 }
 
