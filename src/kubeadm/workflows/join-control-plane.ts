@@ -7,7 +7,6 @@ import { ADMIN_CONF, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
-import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../phases/etcd-members.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
@@ -77,7 +76,8 @@ const isSkipped = ({ skipped }: EtcdJoinInput): boolean => skipped !== null;
 /** Joins a host as an additional control plane. Phases in the order of kubeadm 1.36 join --control-plane. */
 export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
   name: 'join',
-  absentPhases: controlPlanePhases('join'),
+  // A phase of older versions of kubeadm, now etcd-join.
+  absentPhases: ['control-plane-join/etcd'],
   phases: [
     pullImages.select((input) => input.pull),
     downloadCertsPhase.select((input) => input.download),

@@ -22,7 +22,6 @@ import { kubeletHealth } from '../../kubelet/health/observe.ts';
 import { managerStatePaths } from '../../kubelet/workload/manager-states.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
-import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { validateClaim } from '../node-identity/node-identity.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
@@ -70,10 +69,22 @@ export interface JoinInput {
   readonly markNode: MarkNodeInput;
 }
 
+/** Phases of a control plane, which a configuration or a command line for kubeadm may skip. @see kubeadm 1.36 join --help */
+const CONTROL_PLANE_PHASES = [
+  'control-plane-prepare',
+  ...['download-certs', 'certs', 'kubeconfig', 'control-plane'].map((name) => `control-plane-prepare/${name}`),
+  'check-etcd',
+  'etcd-join',
+  'control-plane-join',
+  'control-plane-join/etcd',
+  'control-plane-join/mark-control-plane',
+  'wait-control-plane',
+];
+
 /** Joins a worker: reads the cluster's configuration with the given credentials, then configures and starts the kubelet. */
 export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   name: 'join',
-  absentPhases: controlPlanePhases('join'),
+  absentPhases: CONTROL_PLANE_PHASES,
   phases: [
     kubeletStart.select((input) => input.kubeletStart),
     saveStartedNodeSettings.select((input) => input.save),

@@ -23,7 +23,6 @@ import { applyResetDefaults } from '../config/defaults.ts';
 import type { ResetConfiguration } from '../config/model.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../control-plane/paths.ts';
-import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { nodeNameOf } from '../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
@@ -58,7 +57,6 @@ export interface ResetOptions {
 /** Reverts the changes made to a host by init or join. */
 export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
-  absentPhases: controlPlanePhases('reset'),
   phases: [
     resetAgent.select((input) => input.agent),
     deleteNode.select((input) => input.deleteNode),

@@ -18,7 +18,6 @@ import { registeredNode } from '../../../kubelet/facts/kubelet-identity.ts';
 import { isSocketFlag, joinFlags, type UpgradedFlags, upgradeFlags } from '../../../kubelet/flags/flags-env.ts';
 import type { KubeletPatch } from '../../../kubelet/layers/patch-files.ts';
 import type { FieldSetting } from '../../../kubelet/layers/setting.ts';
-import { controlPlanePhases } from '../../kubeadm-phases.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../../phases/mark-node.ts';
@@ -60,7 +59,8 @@ export interface UpgradeNodeInput {
  */
 export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput> = {
   name: 'upgrade node',
-  absentPhases: controlPlanePhases('upgrade node'),
+  // Phases of a control plane, which a configuration or a command line for kubeadm may skip.
+  absentPhases: ['control-plane', 'kubeconfig', 'addon', 'addon/coredns', 'addon/kube-proxy', 'post-upgrade'],
   phases: [
     upgradeKubeletConfig.select((input) => input.kubeletConfig),
     saveUpgradedNodeSettings.select((input) => input.save),
