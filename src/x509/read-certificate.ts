@@ -23,7 +23,7 @@ export interface NamePart {
 }
 
 /** Subject, issuer and validity of a certificate. */
-export interface CertificateHead {
+interface CertificateHead {
   /** In the order of the certificate. */
   readonly subject: readonly NamePart[];
   readonly issuer: readonly NamePart[];

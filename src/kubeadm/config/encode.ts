@@ -50,10 +50,10 @@ export function encodeClusterConfiguration(cluster: ClusterConfiguration): JsonO
 }
 
 export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument {
-  const { bootstrapTokens = [], dryRun, certificateKey, skipPhases, localAPIEndpoint, nodeRegistration, patches, timeouts } = init;
+  const { bootstrapTokens = [], localAPIEndpoint, nodeRegistration, patches, timeouts, ...plain } = init;
   return {
     ...header('InitConfiguration'),
-    ...nonZero({ bootstrapTokens: bootstrapTokens.map(bootstrapToken), dryRun, certificateKey, skipPhases }),
+    ...nonZero({ ...plain, bootstrapTokens: bootstrapTokens.map(bootstrapToken) }),
     localAPIEndpoint: nonZero({ ...localAPIEndpoint }),
     nodeRegistration: node(nodeRegistration),
     ...(patches && { patches: nonZero({ ...patches }) }),
@@ -62,12 +62,12 @@ export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument
 }
 
 export function encodeJoinConfiguration(join: JoinConfiguration): ConfigDocument {
-  const { dryRun, caCertPath, skipPhases, controlPlane, patches, timeouts } = join;
+  const { discovery: found = {}, nodeRegistration, controlPlane, patches, timeouts, ...plain } = join;
   return {
     ...header('JoinConfiguration'),
-    ...nonZero({ dryRun, caCertPath, skipPhases }),
-    discovery: discovery(join.discovery ?? {}),
-    nodeRegistration: node(join.nodeRegistration),
+    ...nonZero(plain),
+    discovery: discovery(found),
+    nodeRegistration: node(nodeRegistration),
     ...(controlPlane && {
       controlPlane: {
         localAPIEndpoint: nonZero({ ...controlPlane.localAPIEndpoint }),

@@ -6,7 +6,7 @@ interface Owned {
   readonly gid: number;
 }
 
-export type HostFileEntry = Owned & { readonly kind: 'file'; readonly content: Buffer };
+type HostFileEntry = Owned & { readonly kind: 'file'; readonly content: Buffer };
 
 /** A file, directory or symbolic link of a host. Paths are absolute paths of the host. */
 export type HostEntry =
