@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import type { FleetCluster } from '../fleet/file/model.ts';
 import { signatureFileOf } from '../fleet/plan/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
-import type { PlanFleetRequest, PlanFleetResult } from '../fleet/use-cases/plan-fleet.ts';
+import type { PlanFleetRequest, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
 import type { ShowPlanRequest } from './fleet-plan-show.ts';
@@ -109,7 +109,7 @@ async function runFleetPlan(services: Services, request: FleetPlanRequest): Prom
   return isPending && plan.failsIfChanged ? 6 : 0;
 }
 
-async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): Promise<PlanFleetResult> {
+async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): ReturnType<typeof planFleet> {
   const [{ planFleet }, { canaryLine, clusterLine, planLines, planSummary }, { renderDocument }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/plan-fleet.ts'),
     import('./fleet-report.ts'),

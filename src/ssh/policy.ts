@@ -1,3 +1,4 @@
+import { present } from '../base/present.ts';
 import { sshConfigInvalid } from '../host/host-problems.ts';
 import type { SshConfigLine, SshSettings } from './config.ts';
 import { matchPattern, matchPatternList } from './pattern.ts';
@@ -108,17 +109,12 @@ export function readSshPolicy(settings: SshSettings): SshPolicy {
   const [kex, ciphers, macs, userKeys] = [KEX, CIPHERS, MACS, USER_KEYS].map((algorithms) => readList(settings, algorithms));
   const hostKeys = readList(settings, HOST_KEYS);
   const isOrdered = !/^[+-]/.test(settings.first.get(HOST_KEYS.keyword)?.args[0] ?? '+');
-  const methods = readMethods(settings);
-  const minimalRsaBits = readRsaBits(settings);
-  return {
-    ...(kex === undefined ? {} : { kex }),
-    ...(ciphers === undefined ? {} : { ciphers }),
-    ...(macs === undefined ? {} : { macs }),
-    ...(hostKeys === undefined ? {} : { hostKeys: { names: hostKeys, isOrdered } }),
-    ...(userKeys === undefined ? {} : { userKeys }),
-    ...(methods === undefined ? {} : { methods }),
-    ...(minimalRsaBits === undefined ? {} : { minimalRsaBits }),
-  };
+  return present({
+    ...{ kex, ciphers, macs, userKeys },
+    hostKeys: hostKeys && { names: hostKeys, isOrdered },
+    methods: readMethods(settings),
+    minimalRsaBits: readRsaBits(settings),
+  });
 }
 
 /** `+` appends to the client's default list, `^` prepends, `-` removes; names may be patterns. */

@@ -1,4 +1,5 @@
 import type { Arg } from '../../base/arg.ts';
+import { present } from '../../base/present.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { parseIp } from '../../base/text/ip.ts';
 import { upTo } from '../../base/text/up-to.ts';
@@ -64,12 +65,6 @@ export function hostSettings(entry: HostEntry, layers: readonly Layer[], context
     scope,
     // Without the merged settings, which would be kept for all hosts of a fleet.
     placeOf: (member) => layers.findLast(({ written }) => written[member] !== undefined)?.place([member]) ?? entry.place,
-  };
-}
-
-function present<T extends object>(record: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
-    readonly [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
 

@@ -6,19 +6,14 @@ import type { SettingLocation } from './problem-collector.ts';
 import type { Scope } from './scope.ts';
 import { isTemplate, parseTemplate } from './scope.ts';
 
-/** Builds the KubeletConfiguration of a layer for any host. */
-export interface OverlayBuilder {
-  /** Null if the layer has none, or a template cannot be resolved. */
-  for(scope: Scope): FleetOverlay | null;
-}
-
 /**
  * Builds documents from a layer's `kubeletConfiguration`. Positions refer to the fleet file; a missing header
  * is added. Hosts with equal variable values share the document.
+ * @returns null for a host if the layer has no configuration, or a template cannot be resolved
  */
-export function overlayBuilder(layer: Layer): OverlayBuilder {
+export function overlayBuilder(layer: Layer): (scope: Scope) => FleetOverlay | null {
   const { kubelet, document } = layer;
-  if (kubelet?.kind !== 'map' || document === null) return { for: () => null };
+  if (kubelet?.kind !== 'map' || document === null) return () => null;
   const root = withHeader(kubelet);
   const place = (offset: number): SettingLocation => ({
     path: layer.place(['kubeletConfiguration']).path,
@@ -32,24 +27,22 @@ export function overlayBuilder(layer: Layer): OverlayBuilder {
   });
   // An invalid template is reported once, for the first host.
   const plain = !hasTemplate(kubelet) ? overlay(root) : null;
-  return {
-    for: (scope) => {
-      if (plain !== null) return plain;
-      const values: string[] = [];
-      for (const { name, offset } of variables) {
-        const value = scope.lookUp(name, () => place(offset));
-        if (value === null) return null;
-        values.push(`${value.scalar.type} ${value.text}`);
-      }
-      const key = values.join('\0');
-      const same = known.get(key);
-      if (same) return same;
-      const filled = fill(root, scope, place);
-      if (filled === null) return null;
-      const made = overlay(filled as SourceMap);
-      known.set(key, made);
-      return made;
-    },
+  return (scope) => {
+    if (plain !== null) return plain;
+    const values: string[] = [];
+    for (const { name, offset } of variables) {
+      const value = scope.lookUp(name, () => place(offset));
+      if (value === null) return null;
+      values.push(`${value.scalar.type} ${value.text}`);
+    }
+    const key = values.join('\0');
+    const same = known.get(key);
+    if (same) return same;
+    const filled = fill(root, scope, place);
+    if (filled === null) return null;
+    const made = overlay(filled as SourceMap);
+    known.set(key, made);
+    return made;
   };
 }
 

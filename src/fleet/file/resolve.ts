@@ -21,7 +21,7 @@ import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
 import { RULES } from './merge-layers.ts';
 import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost, ResolvedSsh } from './model.ts';
-import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
+import { overlayBuilder } from './overlay.ts';
 import { ProblemCollector } from './problem-collector.ts';
 import type { FleetFile } from './schema.ts';
 
@@ -124,7 +124,7 @@ function asHost(
   { entry, groups, layers, settings }: PreparedHost,
   role: HostRole,
   route: Route & Pick<ResolvedSsh, 'configFile'>,
-  overlays: (layer: Layer) => OverlayBuilder,
+  overlays: typeof overlayBuilder,
 ): ResolvedHost {
   const { ssh, node, scope } = settings;
   return {
@@ -136,7 +136,7 @@ function asHost(
     groups,
     ssh: { ...ssh, ...route },
     ...node,
-    overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
+    overlays: layers.flatMap((layer) => overlays(layer)(scope) ?? []),
     variables: () => variableValues(entry, layers),
     origins: () => originsOf(layers),
   };

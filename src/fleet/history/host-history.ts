@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { type AppError, isAppError } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
+import { present } from '../../base/present.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import { defineFact } from '../../host/facts/fact.ts';
@@ -88,11 +89,7 @@ export function historyEntry(
     time: time.toISOString(),
     operator,
     command,
-    ...(reason === undefined ? {} : { reason: cut(reason) }),
-    ...(planId === undefined ? {} : { plan: planId }),
-    ...(planDigest === undefined ? {} : { planDigest }),
-    ...(again === undefined ? {} : { again }),
-    ...(signer === undefined || signer === null ? {} : { signer }),
+    ...present({ reason: reason && cut(reason), plan: planId, planDigest, again, signer: signer ?? undefined }),
     result,
     ...(problems.length === 0 ? {} : { problems: problems.slice(0, MAX_ITEMS) }),
     highestImpact: impactOfPlan(plan),

@@ -6,8 +6,8 @@ import { assignedBy, type RolloutPorts } from '../../dynamic/workflows/rollout.t
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
-import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
 /** The nodes of `dynamic assign` and `dynamic reset`, and their assignment. */
@@ -20,14 +20,12 @@ export interface AssignToNodesRequest extends AssignmentRequest {
 /** What `dynamic assign` and `dynamic reset` share. */
 export type NodesRequest = Omit<AssignToNodesRequest, 'assigned' | 'force' | 'allowPodLoss'>;
 
-type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
-
 /**
  * Assigns a configuration to nodes, batch by batch; a dry run only plans it.
  * @throws the errors of `openCluster`, `findNodeNames` and `checkAssignment`
  */
 export async function assignToNodes(
-  services: AssignPorts,
+  services: NodeCommandPorts & RolloutPorts & ConfigSigner,
   request: AssignToNodesRequest,
   view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
 ) {

@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { type ExpirationInfo, expirationInfo } from '../../kubeadm/pki/expiration-info.ts';
+import { expirationInfo } from '../../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
@@ -13,21 +13,15 @@ export interface CheckExpirationRequest extends PkiRequest {
   readonly hosts: HostsRequest;
 }
 
-export interface HostExpiration {
-  readonly name: string;
-  readonly info: ExpirationInfo;
-  /** Whether kubeadm-config of the cluster was read; null: it was not requested. */
-  readonly hasReadCluster: boolean | null;
-}
-
 /**
  * Reads when the control plane certificates of hosts expire. A failed host does not stop the others.
+ * @returns `hasReadCluster`: whether kubeadm-config of the cluster was read; null: it was not requested
  * @throws AppError: problems of the configuration; the errors of `openPkiSettings`
  */
 export async function checkExpiration(services: NodeCommandPorts, request: CheckExpirationRequest, reporter: Reporter) {
   const opened = await openPkiSettings(services, request, reporter);
   for (const { code, message } of opened.warnings) reporter.report({ level: 'warning', code, message });
-  const reports: HostExpiration[] = [];
+  const reports: Awaited<ReturnType<typeof checkHost>>[] = [];
   const problems: Problem[] = [];
   try {
     for (const target of await readHostTargets(services, request.hosts)) {
@@ -44,11 +38,7 @@ export async function checkExpiration(services: NodeCommandPorts, request: Check
   }
 }
 
-async function checkHost(
-  services: NodeCommandPorts,
-  target: HostTarget,
-  { settings, cluster, clusterOf }: OpenedPkiSettings,
-): Promise<HostExpiration> {
+async function checkHost(services: NodeCommandPorts, target: HostTarget, { settings, cluster, clusterOf }: OpenedPkiSettings) {
   return onHost(services, target, async (host) => {
     const own = cluster ?? (await clusterOf(host));
     try {

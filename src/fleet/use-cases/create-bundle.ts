@@ -28,19 +28,21 @@ export interface CreateBundleRequest extends DocumentsRequest {
   readonly files: readonly string[];
 }
 
-interface CreateBundlePorts extends DocumentPorts, BundleAccess, LocalCommands {
-  makeTemporaryDirectory(prefix: string): Promise<string>;
-  removeTemporaryDirectory(path: string): Promise<void>;
-  /** Called with the name of each image that a tool fetches. */
-  readonly onFetch?: ((image: string) => void) | undefined;
-}
-
 /**
  * Writes a bundle with the images of a control plane, packages and files.
+ * @param ports.onFetch called with the name of each image that a tool fetches
  * @throws AppError BUNDLE_IMAGES_MISSING, BUNDLE_WRONG_ARCHITECTURE, BUNDLE_INPUT, LOCAL_COMMAND_FAILED and the errors
  * of the configuration and of `BundleFiles`; no file is written then
  */
-export async function createBundle(ports: CreateBundlePorts, request: CreateBundleRequest) {
+export async function createBundle(
+  ports: DocumentPorts &
+    BundleAccess &
+    Parameters<typeof fetchImage>[0] & {
+      makeTemporaryDirectory(prefix: string): Promise<string>;
+      removeTemporaryDirectory(path: string): Promise<void>;
+    },
+  request: CreateBundleRequest,
+) {
   const files = await ports.bundleFiles();
   const listed = await listImages(ports, request);
   const everywhere = new Set([...listed.workerImages, ...request.images].map(fullImageName));
@@ -116,7 +118,7 @@ function imagesMissing(images: readonly string[]): AppError {
 const FETCH_MS = 1_800_000;
 
 async function fetchImage(
-  ports: CreateBundlePorts,
+  ports: LocalCommands & { readonly onFetch?: ((image: string) => void) | undefined },
   {
     image,
     file,

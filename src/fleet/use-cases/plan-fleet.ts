@@ -33,14 +33,9 @@ export interface PlanFleetRequest extends FleetRunRequest {
   readonly validForMs: number | undefined;
 }
 
-export interface PlanFleetResult {
-  readonly isPending: boolean;
-  /** The problems of the hosts; null: all hosts are planned. */
-  readonly failure: AppError | null;
-}
-
 /**
  * Plans the selected hosts of a fleet, and saves the plan to a file.
+ * @returns whether a host has changes, and the problems of the hosts; null: all hosts are planned
  * @throws AppError with exit code 2 for an invalid file or selection, and for a plan that cannot be saved; errors of
  * opening the cluster
  */
@@ -56,7 +51,7 @@ export async function planFleet(
     planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
     saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
   },
-): Promise<PlanFleetResult> {
+) {
   const request = toPlan(given);
   const { out, asDocument, signingKey, validForMs } = request;
   const fleet = await readValidFleet(services, request);

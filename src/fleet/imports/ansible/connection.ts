@@ -1,4 +1,5 @@
 import type { Position, Problem } from '../../../base/errors.ts';
+import { present } from '../../../base/present.ts';
 import { importIgnored } from '../../file/fleet-problems.ts';
 import { isSecretName } from '../../file/inline-secrets.ts';
 import { type InventoryHost, UNSUPPORTED_VALUE } from './inventory.ts';
@@ -53,18 +54,17 @@ export function importConnection(
     );
   const method = text('ansible_become_method');
   if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not supported`, 'Use sudo');
-  const become = isTrue(text('ansible_become')) && user !== 'root' ? ({ become: 'sudo' } as const) : {};
   const bastion = jumpOf(
     ['ansible_ssh_args', 'ansible_ssh_common_args', 'ansible_ssh_extra_args'].map((each) => text(each) ?? ''),
     warn,
   );
-  const ssh = {
-    ...(user === undefined ? {} : { user }),
-    ...(port === undefined ? {} : { port: isNumber ? Number(port) : port }),
-    ...(key === undefined ? {} : { identityFiles: [key] }),
-    ...(bastion === null ? {} : { bastion }),
-    ...become,
-  };
+  const ssh = present({
+    user,
+    port: isNumber ? Number(port) : port,
+    identityFiles: key === undefined ? undefined : [key],
+    bastion: bastion ?? undefined,
+    become: isTrue(text('ansible_become')) && user !== 'root' ? ('sudo' as const) : undefined,
+  });
   const connection = text('ansible_connection') ?? 'ssh';
   return {
     written: {
