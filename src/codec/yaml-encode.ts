@@ -206,14 +206,9 @@ function doubleQuoted(text: string, place: Place | null): string {
 }
 
 function hexEscape(code: number): string {
-  const [letter, width] = code <= 0xff ? ['x', 2] : code <= 0xffff ? ['u', 4] : ['U', 8];
-  return (
-    letter +
-    code
-      .toString(16)
-      .toUpperCase()
-      .padStart(width as number, '0')
-  );
+  const hex = code.toString(16).toUpperCase();
+  if (code <= 0xff) return `x${hex.padStart(2, '0')}`;
+  return code <= 0xffff ? `u${hex.padStart(4, '0')}` : `U${hex.padStart(8, '0')}`;
 }
 
 /** Base 60, which Kubernetes does not support, is quoted for other YAML parsers. */

@@ -21,14 +21,12 @@ export const defaultRoute = defineFact(
   },
   ({ route4, route6, inet6, addresses, source }): DefaultRoute => {
     const [device4, device6] = [defaultDevice4(route4?.content ?? ''), defaultDevice6(route6?.content ?? '')];
-    const ipv4 =
-      device4 === null
-        ? undefined
-        : addresses.exitCode === 0
-          ? firstAddressOf(addresses.stdout, device4)
-          : source.stdout.split(/\s+/).find((word) => /^\d+(?:\.\d+){3}$/.test(word));
+    const shown =
+      addresses.exitCode === 0
+        ? firstAddressOf(addresses.stdout, device4)
+        : source.stdout.split(/\s+/).find((word) => /^\d+(?:\.\d+){3}$/.test(word));
     const ipv6 = device6 === null ? undefined : parseIfInet6(linesOf(inet6?.content ?? '', device6))[0];
-    return { ipv4, ipv6 };
+    return { ipv4: device4 === null ? undefined : shown, ipv6 };
   },
 );
 
@@ -48,24 +46,16 @@ export function defaultDevice4(text: string): string | null {
 export function defaultDevice6(text: string): string | null {
   for (const line of text.split('\n')) {
     const [destination = '', prefix, , , , , , , flags = '0', device = ''] = line.trim().split(/\s+/);
-    if (
-      /^0{32}$/.test(destination) &&
-      prefix === '00' &&
-      device !== 'lo' &&
-      (Number.parseInt(flags, 16) & UP_AND_GATEWAY) === UP_AND_GATEWAY
-    )
-      return device;
+    const isGateway = (Number.parseInt(flags, 16) & UP_AND_GATEWAY) === UP_AND_GATEWAY;
+    if (/^0{32}$/.test(destination) && prefix === '00' && device !== 'lo' && isGateway) return device;
   }
   return null;
 }
 
 /** The first address of an interface in the output of `ip -o -4 address`. */
-function firstAddressOf(text: string, device: string): string | undefined {
-  for (const line of text.split('\n')) {
-    const match = /^\d+:\s+(\S+)\s+inet\s+([0-9.]+)\//.exec(line);
-    if (match?.[1] === device) return match[2];
-  }
-  return undefined;
+function firstAddressOf(text: string, device: string | null): string | undefined {
+  const addresses = [...text.matchAll(/^\d+:[ \t]+(\S+)[ \t]+inet[ \t]+([0-9.]+)\//gm)];
+  return addresses.find(([, shown]) => shown === device)?.[2];
 }
 
 /** Lines of /proc/net/if_inet6 end with the interface. */

@@ -37,7 +37,7 @@ export function downloadFile({ path, url, sha256, mode }: { path: string; url: s
   return { kind: 'run', argv: ['sh', '-c', DOWNLOAD, 'sh', path, url, sha256, formatMode(mode)], what: `fetching ${url}` };
 }
 
-/** Extracts a tar archive; the files are owned by root. */
+/** The files are owned by root. */
 export function extractArchive(path: string, to: string): RunCommand {
   const unpack = /\.t?gz$/.test(path) ? '-xzf' : /\.t?xz$/.test(path) ? '-xJf' : '-xf';
   const program = 'mkdir -p "$2" && exec tar -C "$2" --no-same-owner "$3" "$1"';

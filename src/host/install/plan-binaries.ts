@@ -109,19 +109,12 @@ function placeFile(
         ? { kind: 'download-file', path: at, url: source, sha256, mode, reason }
         : { kind: 'put-file', path: at, mode, owner: 'root:root', content, keep, reason };
   if (!isArchive) return [arrives];
+  const note = { mode: 0o644, owner: 'root:root', reason: 'records the unpacked archive' };
+  const before = known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null;
   return [
     arrives,
     { kind: 'extract-archive', path: at, to: path, reason },
     { kind: 'remove-file', path: at, before: null, reason: 'the archive is unpacked' },
-    {
-      kind: 'write-file',
-      path: notePath(file),
-      content: `${sha256}\n`,
-      mode: 0o644,
-      owner: 'root:root',
-      action: known ? 'update' : 'create',
-      before: known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null,
-      reason: 'records the unpacked archive',
-    },
+    { kind: 'write-file', path: notePath(file), content: `${sha256}\n`, ...note, action: known ? 'update' : 'create', before },
   ];
 }

@@ -26,13 +26,10 @@ export function diffRbac(found: KubeObject | null, desired: KubeObject): readonl
 function replaceBinding(found: KubeObject, desired: KubeObject, reason: string): readonly ObjectChange[] {
   const { labels, annotations } = found.metadata;
   const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+  const object = { ...desired, metadata: { ...kept, ...desired.metadata } };
   return [
     { kind: 'delete-object', ref: refOf(found), reason: `${reason}; a roleRef is immutable` },
-    {
-      kind: 'create-object',
-      object: { ...desired, metadata: { ...kept, ...desired.metadata } },
-      reason: 'replaces the deleted binding with another roleRef',
-    },
+    { kind: 'create-object', object, reason: 'replaces the deleted binding with another roleRef' },
   ];
 }
 

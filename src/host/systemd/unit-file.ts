@@ -94,9 +94,6 @@ export function sameUnitFile(a: string, b: string): boolean {
 
 /** Values of a directive; an empty assignment resets the list, as in systemd. */
 export function unitValues(directives: readonly UnitDirective[], section: string, name: string): readonly string[] {
-  let values: string[] = [];
-  for (const directive of directives) {
-    if (directive.section === section && directive.name === name) values = directive.value === '' ? [] : [...values, directive.value];
-  }
-  return values;
+  const values = directives.filter((each) => each.section === section && each.name === name).map(({ value }) => value);
+  return values.slice(values.lastIndexOf('') + 1);
 }

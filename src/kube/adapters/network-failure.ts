@@ -45,18 +45,13 @@ export function explainNetworkError(error: unknown): NetworkFailure {
   if (/wrong version number|http request/i.test(message))
     return { why: 'the server does not speak TLS', hint: 'Check the port, or use http:// in the address', neverSent: true };
   if (isClosed(code, message)) {
-    return {
-      why: 'the connection was closed before a response arrived',
-      hint: 'Check the API server and any proxy or load balancer in front of it',
-      neverSent: false,
-    };
+    const hint = 'Check the API server and any proxy or load balancer in front of it';
+    return { why: 'the connection was closed before a response arrived', hint, neverSent: false };
   }
-  if (/^ERR_(?:OSSL|SSL)|EPROTO/.test(code))
-    return {
-      why: `the TLS handshake failed (${code})`,
-      hint: 'Check the client certificate and key, and the server address in the kubeconfig',
-      neverSent: true,
-    };
+  if (/^ERR_(?:OSSL|SSL)|EPROTO/.test(code)) {
+    const hint = 'Check the client certificate and key, and the server address in the kubeconfig';
+    return { why: `the TLS handshake failed (${code})`, hint, neverSent: true };
+  }
   return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, hint: CHECK_NETWORK, neverSent: false };
 }
 
