@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -113,5 +113,24 @@ ${more}`,
     const warnings = events.filter(({ level }) => level === 'warning').map((event) => `${event.host} ${event.code} ${event.message}`);
     expect(warnings.length).toBeGreaterThan(0);
     expect(new Set(warnings).size).toBe(warnings.length);
+  });
+
+  it('changes no host of upgrade node --host either, unless --max-fail permits the refused host', async () => {
+    const credentials = join(lab.hosts[2]?.rootDir ?? '', 'etc/kubernetes/kubelet.conf');
+    const upgrade = (...args: readonly string[]): Promise<CliResult> =>
+      runCommand(['upgrade', 'node', '--host', 'node2', '--host', 'node3', '--set', 'maxPods=33', '--ssh-config', lab.sshConfig, ...args]);
+    const before = config(2);
+    renameSync(credentials, `${credentials}.away`);
+    try {
+      const { code, stdout, stderr } = await upgrade();
+      expect([code, stdout], stderr).toEqual([3, '2 hosts: 1 refused, 1 not started.\n']);
+      expect(stderr).toMatch(/^node2 +not started +1 of 2 hosts was refused/m);
+      expect(stderr).toMatch(/^node3: .*\[NODE_NO_CREDENTIALS\]$/m);
+      expect(config(2)).toBe(before);
+      expect(await upgrade('--max-fail', '1')).toMatchObject({ code: 4, stdout: '2 hosts: 1 changed, 1 refused.\n' });
+      expect(config(2)).toContain('maxPods: 33\n');
+    } finally {
+      renameSync(`${credentials}.away`, credentials);
+    }
   });
 });
