@@ -233,9 +233,9 @@ function switchFailed(
     return rollBack(state, desired, { code: 'LOAD_FAILED', cause: `the checkpoint on the node cannot be used: ${why}` }, now, {
       save: false,
     });
-  const failures = switching.failures + 1;
-  const againAt = now + Math.min(timing.switchRetryMs * 2 ** Math.min(failures - 1, 20), timing.switchRetryMaxMs);
-  const tried: AgentState = { ...state, switching: { ...switching, issue: why, failures, againAt } };
+  const { failures } = switching;
+  const againAt = now + Math.min(timing.switchRetryMs * 2 ** Math.min(failures, 20), timing.switchRetryMaxMs);
+  const tried: AgentState = { ...state, switching: { ...switching, issue: why, failures: failures + 1, againAt } };
   if (local === null) return { state: { ...tried, notObservedReason: NOT_OBSERVED }, effects: [] };
   const { isObserved } = local;
   return {
@@ -254,8 +254,7 @@ function retrySwitch(state: AgentState, now: number): AgentTransition {
   const { switching } = state;
   if (switching === null || switching.againAt === null) return { state, effects: [] };
   // A clock that was set back must not delay the retry indefinitely.
-  const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchRetryMaxMs * 2;
-  if (!isDue) return { state, effects: [] };
+  if (switching.againAt > now && switching.againAt <= now + DEFAULT_TIMING.switchRetryMaxMs * 2) return { state, effects: [] };
   const id = state.switches + 1;
   const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
   return { state: again, effects: [switchEffect(again, id, switching.to)] };
@@ -291,7 +290,6 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   return watch.healthyMs >= timing.trialMs ? markGood(inspected, desired, seen, now) : { state: inspected, effects: [] };
 }
 
-/** The reason why the configuration that was set has not been observed. */
 function notObservedReasonOf({ notObservedReason }: AgentState, { runs }: Observation): string {
   if (notObservedReason === NOT_OBSERVED) return notObservedReason;
   return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
