@@ -1,4 +1,5 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
+import { withDocument } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -37,7 +38,7 @@ const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfig
 export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, scope: CommandScope): Promise<OpenedAdopt> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ADOPT_KINDS), request.flags);
   const warnings = requireValid(config);
-  const run = { ...request.run, dryRun: request.run.dryRun || config.init?.dryRun === true };
+  const run = withDocument(request.run, { dryRun: config.init?.dryRun });
   const { dryRun } = run;
   const opened = await openCluster(services, request.cluster, { dryRun, writes: scope.reporter });
   if (opened.cluster !== null) scope.opened(opened.cluster);
@@ -55,7 +56,7 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
     showJoinCommand: request.printsJoinCommand
       ? (command: SensitiveText, joins: 'worker' | 'control-plane') => joinCommands.set(command.reveal(), joins)
       : null,
-    dryRun,
+    run,
   };
   return {
     planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),

@@ -1,5 +1,6 @@
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { PhaseContext } from '../../host/phase.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -27,7 +28,7 @@ interface AdoptOptions extends InitTokenOptions {
   readonly withholdToken: boolean;
   /** Receives the join commands; null: none is printed. */
   readonly showJoinCommand: ShowJoinCommandInput['show'] | null;
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
 }
 
 /**
@@ -49,7 +50,8 @@ type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
 
 /** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
 async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
-  const { config, catalogue, forceUpload, showJoinCommand: show, dryRun: assumeEmptyCluster } = options;
+  const { config, catalogue, forceUpload, showJoinCommand: show } = options;
+  const assumeEmptyCluster = options.run.dryRun;
   const running = context.cluster;
   const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);
   const controlPlaneMinor = parseMinor(version) ?? NEWEST_MINOR;
