@@ -1,7 +1,6 @@
 import type { Arg } from '../../base/arg.ts';
 import { AppError } from '../../base/errors.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
-import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { FLAGS_ENV, KUBELET_CONF_D } from '../../kube/well-known.ts';
@@ -9,35 +8,12 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import type { PlacedFlag } from '../../kubelet/effective/running-config.ts';
 import { buildKubeletFlags, joinFlags } from '../../kubelet/flags/flags-env.ts';
-import type { LayeredConfig } from '../../kubelet/layers/layers.ts';
 import type { GroupDesign } from './group-design.ts';
 import { checkFlagsEnv } from './group-design.ts';
-import { rootFile, type UnitFilesDesign } from './unit-files.ts';
+import { rootFile } from './unit-files.ts';
 
 /** All rendered files of a host for its kubelet. */
-export interface NodeDesign {
-  readonly nodeName: string;
-  readonly criSocket: string;
-  readonly minor: Minor;
-  readonly layered: LayeredConfig;
-  /** All layers in one document. */
-  readonly mergedYaml: string;
-  readonly flags: readonly Arg[];
-  /** `instanceConfig` is null if the socket is set by a flag. */
-  readonly files: {
-    readonly configYaml: DesiredFile;
-    readonly instanceConfig: DesiredFile | null;
-    readonly flagsEnv: DesiredFile;
-    /** Null: all layers are in config.yaml. */
-    readonly configDropIns: readonly DesiredFile[] | null;
-  };
-  readonly unit: UnitFilesDesign;
-  /** The `/healthz` URL of the kubelet; null when healthzPort is 0. */
-  readonly healthzUrl: string | null;
-  readonly warnings: readonly Warning[];
-  /** Source of each value, by path on the host and field. */
-  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
-}
+export type NodeDesign = ReturnType<typeof designNode>;
 
 /**
  * Adds the flags of one node to the files of its group, and verifies them.
@@ -59,7 +35,7 @@ export function designNode(input: {
   readonly registerWithTaints: readonly Taint[];
   /** kubeadm's feature gate of this name. */
   readonly nodeLocalCRISocket: boolean;
-}): NodeDesign {
+}) {
   const { group, minor, nodeName, criSocket } = input;
   const { layered, mergedYaml, unit, configYaml, instanceConfig, configDropIns } = group;
   const configDir = configDropIns === null ? null : KUBELET_CONF_D;
@@ -72,10 +48,13 @@ export function designNode(input: {
     layered,
     mergedYaml,
     flags,
+    /** `instanceConfig` is null if the socket is set by a flag, `configDropIns` if all layers are in config.yaml. */
     files: { configYaml, instanceConfig, configDropIns, flagsEnv: renderFlags(input.templates, flags) },
     unit,
+    /** The `/healthz` URL of the kubelet; null when healthzPort is 0. */
     healthzUrl: healthzUrl(layered.config),
     warnings: [...group.layerWarnings, ...unit.warnings],
+    /** Source of each value, by path on the host and field. */
     origins: {
       ...group.origins,
       [FLAGS_ENV]: Object.fromEntries(

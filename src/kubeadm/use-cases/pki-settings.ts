@@ -1,7 +1,6 @@
 import { isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
-import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mergeInitFlags } from '../config/flags.ts';
 import type { PkiSettings } from '../workflows/certificates/inspect-certificates.ts';
@@ -17,25 +16,14 @@ export interface PkiRequest {
   readonly cluster: KubeconfigRequest;
 }
 
-export interface OpenedPkiSettings {
-  readonly settings: PkiSettings;
-  readonly warnings: readonly Warning[];
-  /** Connected with `--kubeconfig`, for all hosts; null: each host uses its own credentials. */
-  readonly cluster: Cluster | null;
-  /** Null: kubeadm-config is not read. */
-  readonly clusterOf: (host: Host) => Promise<Cluster | null>;
-}
+export type OpenedPkiSettings = Awaited<ReturnType<typeof openPkiSettings>>;
 
 /**
  * Directory and properties of control plane certificates: from `--config`, otherwise from kubeadm-config, read with
  * `--kubeconfig` or the node's credentials. A failed login with the node's credentials is only a warning: expired
  * certificates may be its cause.
  */
-export async function openPkiSettings(
-  services: OpenClusterPorts & NodeClusterPorts,
-  request: PkiRequest,
-  reporter: Reporter,
-): Promise<OpenedPkiSettings> {
+export async function openPkiSettings(services: OpenClusterPorts & NodeClusterPorts, request: PkiRequest, reporter: Reporter) {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
   const { certificatesDir } = request;
@@ -43,10 +31,12 @@ export async function openPkiSettings(
   const isNamed = isKubeconfigGiven(request.cluster) && declared === null;
   const opened = isNamed ? await openCluster(services, request.cluster, { writes: null }) : null;
   return {
-    settings: { cluster: declared, certificatesDir },
+    settings: { cluster: declared, certificatesDir } satisfies PkiSettings,
     warnings,
+    /** Connected with `--kubeconfig`, for all hosts; null: each host uses its own credentials. */
     cluster: opened?.cluster ?? null,
-    clusterOf: async (host) => (declared !== null || opened !== null ? null : asNode(services, host, reporter)),
+    /** Null: kubeadm-config is not read. */
+    clusterOf: async (host: Host) => (declared !== null || opened !== null ? null : asNode(services, host, reporter)),
   };
 }
 
