@@ -68,7 +68,6 @@ export interface RolloutStep<M> {
 const FAILURES: ReadonlySet<MemberState> = new Set(['refused', 'failed', 'rolled-back', 'not-rolled-back', 'replaced']);
 /** Failures after a change has started. */
 const BROKEN: ReadonlySet<MemberState> = new Set(['failed', 'rolled-back', 'not-rolled-back']);
-const SUCCESSES: ReadonlySet<MemberState> = new Set(['unchanged', 'pending', 'changed']);
 const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', 'queued', 'in-progress']);
 
 /**
@@ -150,7 +149,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
     if (isDown === true || state === 'in-progress') unavailable++;
   }
   const isCanary = counts.passed < rules.canary;
-  const missing = members.find(({ state, isNeeded }) => isNeeded === true && !UNFINISHED.has(state) && !SUCCESSES.has(state));
+  const missing = members.find(({ state, isNeeded }) => isNeeded === true && (FAILURES.has(state) || state === 'unreachable'));
   const isObserving = rules.observesFirst === true && counts.broken === 0 && byState.waiting.length + byState.inspecting.length > 0;
   const limit = isObserving ? null : limitReached(rules, counts);
   const stopped = missing === undefined ? limit : `the other hosts need ${missing.name}, which failed`;

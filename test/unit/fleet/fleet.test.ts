@@ -119,6 +119,11 @@ describe('a run over a fleet', () => {
     expect(outcomes[5]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
   });
 
+  it('names the refused host that stopped the run, not the required host that was not started', async () => {
+    const { run } = world({ cp: { isNeeded: true, planTakes: 5 }, w1: { plan: NO }, w2: {} }, { maxFail: 0 });
+    expect((await run()).stopped).toBe('1 host failed, more than --max-fail allows');
+  });
+
   it('reports the start of a host before changing it', async () => {
     const { run, log } = world({ a: {} });
     await run();
