@@ -233,7 +233,7 @@ class FleetRun {
     await this.#ports.ended?.(one.outcome);
   }
 
-  /** Ends the hosts that were not started. One that claims the Node of another host is refused. */
+  /** Ends the hosts that were not started. Unless the user interrupted the run, one that claims the Node of another host is refused. */
   async #endOthers(): Promise<void> {
     const status = this.#ports.signal.aborted ? 'interrupted' : 'not-started';
     const others = this.#members.filter(({ outcome }) => outcome === null);
@@ -241,7 +241,7 @@ class FleetRun {
     for (const one of others) {
       const { planned = null } = one.open ?? {};
       const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
-      const isRefused = planned !== null && clashes.length > 0;
+      const isRefused = planned !== null && clashes.length > 0 && status === 'not-started';
       await this.#end(one, isRefused ? plannedOutcome(planned, clashes) : { status, plan: planned, error: null });
       one.state = one.outcome?.status ?? status;
     }

@@ -159,6 +159,14 @@ describe('a run over a fleet', () => {
       expect(now.open).toBe(0);
     });
 
+    it('reports the one that was planned first as interrupted, if the user interrupts the run', async () => {
+      const { run, interruption } = world({ ...both, c: { ...both.c, applyTakes: 30 } }, { maxUnavailable: 1, canary: 1, canaryOrder: ['c'] });
+      const done = run();
+      await turns(25);
+      interruption.abort(interrupted('SIGINT'));
+      expect((await done).outcomes.map(({ status }) => status)).toEqual(['interrupted', 'refused', 'changed']);
+    });
+
     it('reports both in a plan, once', async () => {
       const { run, ended } = world(both, { observesFirst: true, dryRun: true });
       await run();
