@@ -11,6 +11,8 @@ export interface RolloutMember {
   readonly isDown?: boolean;
   /** Ended without a change, but its state was verified: it counts as a successful canary. */
   readonly isVerified?: boolean;
+  /** Its change was started. */
+  readonly isStarted?: boolean;
   /** A member starts when all members of lower stages have ended. Default: 0. */
   readonly stage?: number | undefined;
   /** Changed while no other member is, and inspected after the other exclusive members that already started have ended. */
@@ -45,7 +47,7 @@ export interface RolloutRules {
   readonly maxOpen?: number;
   /** Inspect all members before the first change, also those that a limit would skip. Default: false. */
   readonly observesFirst?: boolean;
-  /** Without `maxFail`: stop if a member is refused. Default: false. */
+  /** Without `maxFail`: stop if a member is refused before its change is started. Default: false. */
   readonly stopsIfRefused?: boolean;
   /** Number of members refused before this run; they count as failed. Default: 0. */
   readonly refusedBefore?: number;
@@ -137,7 +139,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
     'in-progress': [],
   };
   for (const member of members) {
-    const { state, isDown, isVerified } = member;
+    const { state, isDown, isVerified, isStarted } = member;
     if (state === 'waiting' || state === 'queued' || state === 'inspecting' || state === 'in-progress') {
       byState[state].push(member);
       openStage = Math.min(openStage, stageOf(member));
@@ -145,7 +147,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
     if (state === 'changed' || isVerified === true) counts.passed++;
     if (FAILURES.has(state)) counts.failed++;
     if (BROKEN.has(state)) counts.broken++;
-    if (state === 'refused') counts.refused++;
+    if (state === 'refused' && isStarted !== true) counts.refused++;
     if (isDown === true || state === 'in-progress') unavailable++;
   }
   const isCanary = counts.passed < rules.canary;
@@ -181,6 +183,7 @@ interface Counts {
   /** Unreachable members are excluded, because they were not changed. */
   readonly failed: number;
   readonly broken: number;
+  /** Refused before their change was started. */
   readonly refused: number;
   readonly total: number;
 }

@@ -115,6 +115,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
   isVerified: boolean;
+  isStarted: boolean;
   readonly member: FleetMember;
   /** Null: not inspected yet. */
   open: OpenMember | null;
@@ -135,7 +136,7 @@ class FleetRun {
     this.#members = members.map((member) => {
       const { name, stage, isExclusive, isNeeded } = member;
       const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
-      return { name, ...place, state: 'waiting', isVerified: false, member, open: null, outcome: null };
+      return { name, ...place, state: 'waiting', isVerified: false, isStarted: false, member, open: null, outcome: null };
     });
   }
 
@@ -213,6 +214,7 @@ class FleetRun {
       await this.#endPlanned(one, open, clashes);
       return;
     }
+    one.isStarted = true;
     await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());

@@ -124,6 +124,11 @@ describe('a run over a fleet', () => {
     expect((await run()).stopped).toBe('1 host failed, more than --max-fail allows');
   });
 
+  it('changes the other hosts if a host is refused after the inspection of all', async () => {
+    const { statuses } = world({ a: { apply: NO }, b: {} }, { observesFirst: true, stopsIfRefused: true, maxUnavailable: 1 });
+    expect(await statuses()).toEqual({ a: 'refused', b: 'changed' });
+  });
+
   it('reports the start of a host before changing it', async () => {
     const { run, log } = world({ a: {} });
     await run();
