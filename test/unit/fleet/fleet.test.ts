@@ -165,7 +165,10 @@ describe('a run over a fleet', () => {
     });
 
     it('reports the one that was planned first as interrupted, if the user interrupts the run', async () => {
-      const { run, interruption } = world({ ...both, c: { ...both.c, applyTakes: 30 } }, { maxUnavailable: 1, canary: 1, canaryOrder: ['c'] });
+      const { run, interruption } = world(
+        { ...both, c: { ...both.c, applyTakes: 30 } },
+        { maxUnavailable: 1, canary: 1, canaryOrder: ['c'] },
+      );
       const done = run();
       await turns(25);
       interruption.abort(interrupted('SIGINT'));
