@@ -138,13 +138,15 @@ interface Place {
 function unknownOption(command: Command, flag: string, { path, help, program }: Place): AppError {
   const message = `unknown option ${flag}${path === '' ? '' : ` for ${path}`}`;
   const owners = commandsBelow(program)
-    .filter(({ options }) => options.some(({ long, short }) => long === flag || short === flag))
+    .filter(({ options }) => options.some(({ long, short, hidden }) => !hidden && (long === flag || short === flag)))
     .map(pathOf);
   if (flag === '--dry-run' && command.name() === 'apply')
     return usageError(message, 'To show the changes without applying them, run kubeletadm plan -f FILE');
   if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
-  const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
+  const own = ancestorsOf(command).flatMap(({ options }) =>
+    options.flatMap(({ long, hidden }) => (long == null || hidden ? [] : [long.slice(2)])),
+  );
   const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;
   return usageError(message, likely === null ? help : `Did you mean --${likely}?`);
 }

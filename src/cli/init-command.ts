@@ -46,7 +46,9 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
         ),
       ),
     );
-  options(init, addRequestRate).addOption(new Option('--kubeconfig <file>', 'only of init phase').hideHelp());
+  options(init, addRequestRate);
+  // Accepted only for an error that names cluster adopt.
+  for (const flags of ['--kubeconfig <file>', '--context <name>']) init.addOption(new Option(flags, 'only of init phase').hideHelp());
   addSections(on(init, initRequest, runInit), {
     notes: `${ADOPT_NOTES}\n\n${IMPACT_NOTES}`,
     phases: phases.init,
@@ -110,7 +112,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitComm
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)';
+  'only for upload-config, upload-certs, bootstrap-token and addon: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)';
 
 const ADOPT_NOTES =
   'init creates a new cluster. To join hosts to a cluster that another program created, run cluster adopt, then join for each host.';

@@ -141,20 +141,6 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     ['upgrade node --kubeconfig', () => runCommand(['upgrade', 'node', '--host', 'node3', ...shared()])],
     ['csr approve', () => runCommand(['csr', 'approve', '--host', 'node3', ...shared()])],
     ['join with labels', () => joinAgain()],
-    [
-      'init phase mark-control-plane',
-      () =>
-        runCommand([
-          'init',
-          'phase',
-          'mark-control-plane',
-          '--host',
-          'node3',
-          '--apiserver-advertise-address',
-          '192.168.99.13',
-          ...shared(),
-        ]),
-    ],
     ['fleet apply with labels', () => applyLabels('node3')],
   ];
 

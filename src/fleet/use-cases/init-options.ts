@@ -62,7 +62,6 @@ export async function fleetInitOptions(
     connectEtcd: etcdConnector(services),
     given,
     // With external administrator credentials the certificates are uploaded, but no Node is marked.
-    trust: null,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,
     bootstrapTokens: init.bootstrapTokens ?? [],

@@ -1,6 +1,6 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
-import { phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
+import { isSelectedBy, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
@@ -15,7 +15,7 @@ import {
 import { checksOf, freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
 import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
@@ -52,19 +52,23 @@ interface OpenedInit extends HostsCommand {
 }
 
 const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+/** @see kubeadm 1.36 cmd/kubeadm/app/cmd/phases/init: the phases with options.KubeconfigPath in InheritFlags */
+const KUBECONFIG_PHASES = ['upload-config', 'upload-certs', 'bootstrap-token', 'addon'];
 const NOT_GIVEN = { cluster: null, apiServer: null, warnings: [] } as const;
 
 /**
- * Prepares `init` and `init phase NAME...`. As in kubeadm, only phases have `--kubeconfig`: with it they create their
- * objects in that cluster. @see kubeadm 1.36 cmd/init.go SetAdditionalFlags
+ * Prepares `init` and `init phase NAME...`. As in kubeadm, only some phases have `--kubeconfig`: with it they create their
+ * objects in that cluster.
  * @throws AppError: problems of the configuration, all at once (exit code 2); USAGE for several hosts; errors of the
  * kubeconfig and the API server
  */
 export async function openInit(services: NodeCommandPorts, request: InitRequest, scope: CommandScope): Promise<OpenedInit> {
   const { reporter } = scope;
   const { onlyPhase } = request.run;
+  const { kubeconfig, context } = request.cluster;
+  const hasKubeconfig = KUBECONFIG_PHASES.some((name) => isSelectedBy(onlyPhase ?? '', name));
+  if (!hasKubeconfig && (kubeconfig ?? context) !== undefined) throw existingCluster(request);
   const isGiven = isKubeconfigGiven(request.cluster);
-  if (isGiven && onlyPhase === undefined) throw existingCluster(request.cluster.kubeconfig ?? '');
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
   const warnings = requireValid(config);
@@ -99,7 +103,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     connectEtcd: etcdConnector(services),
     given,
     givenServer: opened.apiServer,
-    trust: given === null ? null : operatorNodeTrust(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     kubeconfigDir: request.kubeconfigDir,
     bootstrapTokens: init.bootstrapTokens ?? [],
@@ -129,9 +132,12 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   };
 }
 
-function existingCluster(kubeconfig: string): AppError {
-  const message = 'init creates a new control plane, so it has no option --kubeconfig';
-  const hint = `To join hosts to the cluster of ${kubeconfig}, run kubeletadm cluster adopt --kubeconfig ${kubeconfig}, then kubeletadm join for each host`;
+function existingCluster({ cluster: { kubeconfig, context }, run: { onlyPhase } }: InitRequest): AppError {
+  const subject = onlyPhase === undefined ? 'it' : `init phase ${onlyPhase.replace('/', ' ')}`;
+  const message = `init creates a new control plane, so ${subject} has no option ${kubeconfig === undefined ? '--context' : '--kubeconfig'}`;
+  const file = kubeconfig ?? 'FILE';
+  const options = `--kubeconfig ${file}${context === undefined ? '' : ` --context ${context}`}`;
+  const hint = `To join hosts to the cluster of ${file}, run kubeletadm cluster adopt ${options}, then kubeletadm join for each host`;
   return usageError(message, hint);
 }
 

@@ -1,4 +1,4 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
@@ -61,7 +61,6 @@ import {
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
 import { type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
-import { identifyNode, type NodeTrust } from './node/identify-node.ts';
 import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 
 export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
@@ -72,8 +71,6 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly givenServer?: Admission['apiServer'];
   /** Whether a phase is skipped by name, independent of a single requested phase. */
   readonly skips: (phase: string) => boolean;
-  /** Identifies the Node of the host before `given` marks the Node. */
-  readonly trust: NodeTrust | null;
   readonly connectEtcd: ConnectEtcd;
   readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
@@ -142,7 +139,6 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     }),
   ]);
   const admission = await prepareAdmission({ ...context, cluster: host.running }, options, resolved.cluster, controlPlane);
-  const marked = await identifyToMark(context, options, host.node.registration.name);
   const { found } = host;
   return {
     input: inputOf(options, { host, cluster: resolved.cluster, controlPlane, firstNode, admission, now: context.clock.now() }),
@@ -153,13 +149,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       ...controlPlane.preflight.warnings.map(toWarning),
       ...controlPlane.warnings,
     ],
-    refusals: [
-      ...firstNode.refusals,
-      ...controlPlane.preflight.errors,
-      ...controlPlane.refusals,
-      ...(admission.shared?.problems ?? []),
-      ...marked,
-    ],
+    refusals: [...firstNode.refusals, ...controlPlane.preflight.errors, ...controlPlane.refusals, ...(admission.shared?.problems ?? [])],
     node: { nodeName: host.node.registration.name, isProven: false, machineId: null },
     origins: firstNode.design.origins,
   };
@@ -356,15 +346,4 @@ function showInput(
     controlPlane: controlPlaneEndpoint === undefined ? null : () => ({ certificateKey }),
     show: options.showJoinCommand,
   };
-}
-
-/** Reasons against marking the Node with `given` credentials: the Node may belong to another host of the same name. */
-async function identifyToMark(
-  context: PhaseContext,
-  { given, trust, selects, nodeRegistration }: InitOptions,
-  nodeName: string,
-): Promise<readonly Problem[]> {
-  if (given === null || trust === null || !selects(markControlPlane.name)) return [];
-  const desired = { trust, named: nodeRegistration.name ?? null, expected: nodeName };
-  return (await identifyNode({ ...context, cluster: given }, desired)).refusals;
 }

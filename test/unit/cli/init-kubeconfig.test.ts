@@ -81,7 +81,34 @@ describe('init with --kubeconfig', () => {
     const services = () => ({ connectCluster: async () => expect.unreachable(), connectHost: async () => expect.unreachable() });
     const args = ['init', '--kubeconfig', kubeconfig, '--host', 'node1'];
     expect(await runCommand(args, { services })).toMatchObject({ code: 2, stdout: '', stderr: message });
+    const named = message.replace(/--kubeconfig (\S+), then/, '--kubeconfig $1 --context other, then');
+    expect(await runCommand([...args, '--context', 'other'], { services })).toMatchObject({ code: 2, stderr: named });
+    expect(await runCommand(['init', '--context', 'other'], { services })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/has no option --context\. .* cluster adopt --kubeconfig FILE --context other, then/),
+    });
   });
+
+  it('names the commands as kubeadm under that name', async () => {
+    const { stderr } = await runCommand(['init', '--kubeconfig', kubeconfig], { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
+    expect(stderr).toContain(`run kubeadm cluster adopt --kubeconfig ${kubeconfig}, then kubeadm join for each host`);
+  });
+
+  it('is not suggested for a misspelt option', async () => {
+    expect((await runCommand(['init', '--kubeconfi', kubeconfig])).stderr).toBe(
+      'unknown option --kubeconfi for init. See kubeletadm init --help. [USAGE]\n',
+    );
+  });
+
+  it.each(['kubelet-start', 'preflight', 'certs ca', 'mark-control-plane', 'show-join-command'])(
+    'is refused for the phase %s, which has no such option in kubeadm',
+    async (name) => {
+      const services = () => ({ connectCluster: async () => expect.unreachable(), connectHost: async () => expect.unreachable() });
+      const result = await runCommand(['init', 'phase', ...name.split(' '), '--kubeconfig', kubeconfig], { services });
+      const stderr = message.replace('so it has no', `so init phase ${name} has no`);
+      expect(result).toMatchObject({ code: 2, stdout: '', stderr });
+    },
+  );
 });
 
 describe('a phase of init with --kubeconfig', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import { exitCodeAs, programNameOf, renameCommands } from '../../../src/cli/program-name.ts';
 
 describe('the name of the program', () => {
@@ -24,6 +25,11 @@ describe('as kubeadm', () => {
       'Run kubeadm init phase certs, kubeadm --help, kubeadm bundle create or kubeadm fleet plan: the kubeletadm agent is /etc/kubeletadm',
     );
     expect(renameCommands(text, 'kubeletadm')).toBe(text);
+  });
+
+  // "the kubeletadm agent" is the program on a host.
+  it.each(COMMANDS.map(({ name }) => name).filter((name) => name !== 'agent'))('the command %s has its name', (name) => {
+    expect(renameCommands(`kubeletadm ${name}`, 'kubeadm')).toBe(`kubeadm ${name}`);
   });
 
   it('every failure is 1', () => {

@@ -129,7 +129,6 @@ function world({
       connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? cluster : admin),
       connectEtcd: async () => ({ ...fakeEtcd([]), version: async () => etcdVersion ?? '' }),
       given: null,
-      trust: null,
       releaseOf: async () => null,
       forceUpload: false,
       bootstrapTokens: [],
