@@ -15,10 +15,10 @@ export function defineCluster(cluster: Command, on: On): void {
     .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
     .option('--print-join-command', 'print the command that joins a node to the cluster');
   addKubeconfigOptions(adopt, 'kubeconfig of an administrator of the cluster (required; KUBECONFIG is ignored)');
-  addOptionGroup(addClusterSettings(adopt), HEADINGS.cluster, (group) =>
+  addOptionGroup(addClusterSettings(adopt, VERSION), HEADINGS.cluster, (group) =>
     group.option('--force-upload', 'overwrite a manually edited ConfigMap kubelet-config, and the API server address in cluster-info'),
   );
-  addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'));
+  addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'), TOKEN);
   on(adopt, adoptRequest, runAdopt);
   addSections(adopt, {
     notes: NOTES,
@@ -29,6 +29,10 @@ export function defineCluster(cluster: Command, on: On): void {
     --discovery-token-ca-cert-hash sha256:<hex> --host root@10.0.0.12`,
   });
 }
+
+const VERSION =
+  'control plane version that a plan assumes if the API server is unreachable; otherwise, the version of the API server is used';
+const TOKEN = 'none; with --print-join-command, an existing usable token, otherwise a new one';
 
 const NOTES =
   'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. A kubelet-config that an administrator edited is kept. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';

@@ -376,14 +376,14 @@ export function addNodeOptions(command: Command): Command {
   );
 }
 
+const CONTROL_PLANE_VERSION =
+  'control plane version (default, in this order: version of the API server if the cluster exists, version in --config, version of the kubelet)';
+
 /** The settings of a cluster that are stored in kubeadm-config. */
-export function addClusterSettings(command: Command): Command {
+export function addClusterSettings(command: Command, version = CONTROL_PLANE_VERSION): Command {
   return addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
-      .option(
-        '--kubernetes-version <version>',
-        'control plane version (default, in this order: version of the API server if the cluster exists, version in --config, version of the kubelet)',
-      )
+      .option('--kubernetes-version <version>', version)
       .option(
         '--service-cidr <cidr>',
         'IP range of Services; the tenth address of the range is the clusterDNS of all nodes (default: 10.96.0.0/12)',
@@ -398,10 +398,10 @@ export function addClusterSettings(command: Command): Command {
 }
 
 /** The bootstrap token of init and cluster adopt. */
-export function addTokenOptions(command: Command): Command {
+export function addTokenOptions(command: Command, otherwise = 'an existing usable token, otherwise a new one'): Command {
   return addOptionGroup(command, HEADINGS.token, (token) =>
     token
-      .option('--token <token>', 'bootstrap token (default: an existing usable token, otherwise a new one)')
+      .option('--token <token>', `bootstrap token (default: ${otherwise})`)
       .option('--token-ttl <duration>', 'TTL of the token; 0: never expires (default: 24h0m0s)')
       .option('--skip-token-print', 'omit the token from the printed join command'),
   );
