@@ -1,13 +1,17 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
+import type { Warning } from '../../host/plan/change.ts';
 import { withDocument } from '../../host/run-settings.ts';
-import { planWorkflow } from '../../host/run-workflow.ts';
+import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import { problemAsWarning } from '../../kubeadm/config/problem-as-warning.ts';
 import { freshTokens, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { adoptWorkflow } from '../../kubeadm/workflows/adopt-cluster.ts';
+import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { JoinCommands } from './open-init.ts';
@@ -30,15 +34,20 @@ interface OpenedAdopt extends HostsCommand {
 }
 
 const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration'] as const;
+/** Of InitConfiguration. */
+const USED_FIELDS: readonly string[] = ['bootstrapTokens', 'dryRun', 'skipPhases'];
 
 /**
  * Prepares `cluster adopt`. The workflow runs on the local host, and neither reads nor changes it.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API server
  */
 export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, scope: CommandScope): Promise<OpenedAdopt> {
-  const config = mergeInitFlags(await loadConfigFile(services, request.config, ADOPT_KINDS), request.flags);
-  const warnings = requireValid(config);
-  const run = withDocument(request.run, { dryRun: config.init?.dryRun });
+  const loaded = await loadConfigFile(services, request.config, ADOPT_KINDS);
+  const config = mergeInitFlags(loaded, request.flags);
+  const warnings = [...requireValid(config), ...ignoredFields(loaded)];
+  // Phases that only init has are skipped anyway.
+  const skipPhases = config.init?.skipPhases?.filter((name) => hasPhase(adoptWorkflow, name) || !hasPhase(initWorkflow, name));
+  const run = withDocument(request.run, { dryRun: config.init?.dryRun, skipPhases });
   const { dryRun } = run;
   const opened = await openCluster(services, request.cluster, { dryRun, writes: scope.reporter });
   if (opened.cluster !== null) scope.opened(opened.cluster);
@@ -50,7 +59,7 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
     apiServer: opened.apiServer,
     bootstrapTokens: config.init?.bootstrapTokens ?? [],
     freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-    makesTokens: true,
+    makesTokens: phaseSelection(run)('bootstrap-token'),
     forceUpload: request.forceUpload,
     withholdToken: request.skipTokenPrint,
     showJoinCommand: request.printsJoinCommand
@@ -66,4 +75,13 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
     warnings: [...warnings, ...opened.warnings],
     joinCommands,
   };
+}
+
+/** Warnings about the members of InitConfiguration that describe a host. */
+function ignoredFields({ init = {}, positions }: LoadedConfig): readonly Warning[] {
+  return Object.keys(init).flatMap((path) => {
+    const position = positions.get(`InitConfiguration.${path}`);
+    if (position === undefined || USED_FIELDS.includes(path)) return [];
+    return [problemAsWarning({ code: 'CONFIG_IGNORED_FIELD', message: 'is ignored: cluster adopt changes no host', path, position })];
+  });
 }

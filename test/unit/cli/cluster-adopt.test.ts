@@ -63,6 +63,40 @@ describe('cluster adopt', () => {
     expect(cluster.calls.filter((call) => !/^(?:get|read) /.test(call))).toEqual([]);
   });
 
+  const INIT = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n';
+
+  it('skips the phases that the configuration skips, also those that only init has', async () => {
+    const config = file('skip.yaml', `${INIT}skipPhases: [bootstrap-token, addon/kube-proxy, preflight]\n`);
+    const { code, stderr, cluster } = await adopt(['--kubeconfig', kubeconfig, '--config', config]);
+    expect(code, stderr).toBe(0);
+    expect(cluster.calls).toContain('create ConfigMap kube-system/kubelet-config');
+    expect(cluster.calls.filter((call) => call.includes('cluster-info'))).toEqual([]);
+    expect(stderr).not.toContain('[CONFIG_IGNORED_FIELD]');
+  });
+
+  it('refuses the name of a phase that no command has', async () => {
+    const config = file('no-phase.yaml', `${INIT}skipPhases: [nonsense]\n`);
+    const { code, stderr } = await adopt(['--kubeconfig', kubeconfig, '--config', config]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('cluster adopt has no phase nonsense')]);
+  });
+
+  it('warns about the fields that configure a host', async () => {
+    const config = file(
+      'host.yaml',
+      `${INIT}nodeRegistration:\n  name: cp-1\nlocalAPIEndpoint: {bindPort: 6444}\npatches: {directory: /p}\n`,
+    );
+    const { code, stderr } = await adopt(['--kubeconfig', kubeconfig, '--config', config]);
+    expect(code, stderr).toBe(0);
+    for (const [line, field] of [
+      [3, 'nodeRegistration'],
+      [5, 'localAPIEndpoint'],
+      [6, 'patches'],
+    ])
+      expect(stderr).toMatch(
+        new RegExp(`host.yaml:${line}:[0-9]+: ${field}: is ignored: cluster adopt changes no host \\[CONFIG_IGNORED_FIELD\\]`),
+      );
+  });
+
   it('names the ConfigMap by the version of the API server', async () => {
     const { cluster } = await adopt(['--kubeconfig', kubeconfig], { gitVersion: 'v1.21.5' });
     expect(cluster.calls).toContain('create ConfigMap kube-system/kubelet-config-1.21');
