@@ -73,11 +73,11 @@ export async function runOnHosts<Command extends HostsCommand>(
 }
 
 function documentOf(
-  { warnings, cluster, skippedPhases }: HostsCommand,
+  { warnings, cluster, skippedPhases, changesNoHost = false }: HostsCommand,
   results: readonly WorkflowResult[],
   { showOrigin }: Pick<PlanRequest, 'showOrigin'>,
 ) {
   const hosts = results.map(({ host: { origins, ...host } }) => (showOrigin && origins !== undefined ? { ...host, origins } : host));
   const document = planDocument(hosts, [...warnings, ...results.flatMap((result) => result.warnings)], cluster);
-  return { ...document, ...(skippedPhases === undefined ? {} : { skippedPhases }) };
+  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }) };
 }

@@ -166,8 +166,8 @@ class OriginFinder {
 function summary(plan: PlanDocument): string {
   const hosts = plan.hosts.filter((host) => host.changes.length > 0);
   const count = hosts.reduce((sum, host) => sum + host.changes.length, 0);
-  const onHosts = `${plural(count, 'change')} on ${plural(hosts.length, 'host')}`;
-  return `${onHosts}, ${plural(plan.cluster.changes.length, 'change')} in the cluster`;
+  const onHosts = plan.hosts.length === 0 ? '' : `${plural(count, 'change')} on ${plural(hosts.length, 'host')}, `;
+  return `${onHosts}${plural(plan.cluster.changes.length, 'change')} in the cluster`;
 }
 
 function plural(count: number, word: string): string {

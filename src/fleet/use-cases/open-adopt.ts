@@ -70,6 +70,7 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
   return {
     planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),
     targets: [{}],
+    changesNoHost: true,
     cluster: opened.cluster,
     run,
     warnings: [...warnings, ...opened.warnings],

@@ -32,6 +32,8 @@ export interface HostsCommand {
   readonly targets: readonly HostTarget[];
   readonly planHost: PlanOnHost;
   readonly cluster: Cluster | null;
+  /** The plan of the run lists no host. */
+  readonly changesNoHost?: boolean;
   /** Replaces `cluster` if each host has its own route to the API server; closed when the host is done. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
   /** The settings of the command line and the document. */

@@ -97,6 +97,13 @@ describe('cluster adopt', () => {
       );
   });
 
+  it('shows a plan of the cluster alone', async () => {
+    const { code, stdout, stderr } = await adopt(['--kubeconfig', kubeconfig, '--dry-run']);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/^cluster context "admin@shop", https:\/\/shop.test:6443\n/);
+    expect(stdout).toMatch(/\n[0-9]+ changes in the cluster\.\n$/);
+  });
+
   it('names the ConfigMap by the version of the API server', async () => {
     const { cluster } = await adopt(['--kubeconfig', kubeconfig], { gitVersion: 'v1.21.5' });
     expect(cluster.calls).toContain('create ConfigMap kube-system/kubelet-config-1.21');
