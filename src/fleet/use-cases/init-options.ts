@@ -61,7 +61,6 @@ export async function fleetInitOptions(
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
     given,
-    // With external administrator credentials the certificates are uploaded, but no Node is marked.
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,
     bootstrapTokens: init.bootstrapTokens ?? [],
