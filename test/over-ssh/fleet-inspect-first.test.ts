@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { targetName } from '../../src/fleet/host-target.ts';
 import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -35,18 +36,19 @@ ${more}`,
     );
     return file;
   };
-  const apply = (file: string, ...args: readonly string[]): Promise<CliResult> => {
+  const run = (...args: readonly string[]): Promise<CliResult> => {
     connections = [];
-    return runCommand(['apply', '-y', '-f', file, '--ssh-config', lab.sshConfig, ...args], {
+    return runCommand([...args, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: join(directory, 'state') },
       services: ({ connectHost }) => ({
         connectHost: (target, reporter) => {
-          connections.push(target.member?.name ?? '');
+          connections.push(targetName(target));
           return connectHost(target, reporter);
         },
       }),
     });
   };
+  const apply = (file: string, ...args: readonly string[]): Promise<CliResult> => run('apply', '-y', '-f', file, ...args);
   const REFUSED = 'cgroupDriver: cgroupfs';
 
   beforeAll(async () => {
@@ -118,7 +120,7 @@ ${more}`,
   it('changes no host of upgrade node --host either, unless --max-fail permits the refused host', async () => {
     const credentials = join(lab.hosts[2]?.rootDir ?? '', 'etc/kubernetes/kubelet.conf');
     const upgrade = (...args: readonly string[]): Promise<CliResult> =>
-      runCommand(['upgrade', 'node', '--host', 'node2', '--host', 'node3', '--set', 'maxPods=33', '--ssh-config', lab.sshConfig, ...args]);
+      run('upgrade', 'node', '--host', 'node2', '--host', 'node3', '--set', 'maxPods=33', ...args);
     const before = config(2);
     renameSync(credentials, `${credentials}.away`);
     try {
@@ -129,6 +131,8 @@ ${more}`,
       expect(config(2)).toBe(before);
       expect(await upgrade('--max-fail', '1')).toMatchObject({ code: 4, stdout: '2 hosts: 1 changed, 1 refused.\n' });
       expect(config(2)).toContain('maxPods: 33\n');
+      // Inspected, planned again and changed, and confirmed.
+      expect(connections.toSorted()).toEqual(['node2', 'node2', 'node2', 'node3']);
     } finally {
       renameSync(`${credentials}.away`, credentials);
     }

@@ -66,6 +66,11 @@ export interface FleetRules extends RolloutRules {
   readonly dryRun: boolean;
   /** Run the phases of unchanged hosts as well, which verifies their state. */
   readonly verifyUnchanged?: boolean;
+  /**
+   * With `observesFirst` and several hosts: close each host after its inspection, and plan it again when its change is
+   * started, which may be much later.
+   */
+  readonly plansAgain?: boolean;
 }
 
 /** Counters for progress output. */
@@ -118,6 +123,8 @@ interface RunningMember extends RolloutMember {
   isStarted: boolean;
   readonly member: FleetMember;
   /** Null: not inspected yet. */
+  reporter: Reporter | null;
+  /** Null: not inspected yet. */
   open: OpenMember | null;
   outcome: HostOutcome | null;
 }
@@ -136,7 +143,7 @@ class FleetRun {
     this.#members = members.map((member) => {
       const { name, stage, isExclusive, isNeeded } = member;
       const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
-      return { name, ...place, state: 'waiting', isVerified: false, isStarted: false, member, open: null, outcome: null };
+      return { name, ...place, state: 'waiting', isVerified: false, isStarted: false, member, reporter: null, open: null, outcome: null };
     });
   }
 
@@ -180,17 +187,33 @@ class FleetRun {
   }
 
   async #inspect(one: RunningMember): Promise<void> {
-    const { signal, reporterOf } = this.#ports;
     const { dryRun, observesFirst, verifyUnchanged } = this.#rules;
-    const found = await settle(one.member.open({ reporter: reporterOf(one.name), signal, parseText: this.#parseText }));
+    const open = await this.#open(one);
+    if (open === null) return;
+    const isQueued = hasChangesOrDeferred(open.planned.host) || verifyUnchanged === true;
+    if (observesFirst !== true && (dryRun || !isQueued)) await this.#endPlanned(one, open);
+    else if (dryRun || this.#plansAgain) {
+      await settle(open.close());
+      one.open = { ...open, close: async () => undefined };
+    }
+  }
+
+  get #plansAgain(): boolean {
+    return this.#rules.plansAgain === true && this.#members.length > 1;
+  }
+
+  /** Connects, inspects and plans a host. Null: the host has ended. */
+  async #open(one: RunningMember): Promise<OpenMember | null> {
+    const { signal, reporterOf } = this.#ports;
+    one.reporter ??= this.#plansAgain ? warningOnce(reporterOf(one.name)) : reporterOf(one.name);
+    const found = await settle(one.member.open({ reporter: one.reporter, signal, parseText: this.#parseText }));
     if ('error' in found) {
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
       await this.#end(one, { status, plan: null, error: found.error });
-      return;
+      return null;
     }
     one.open = found.value;
-    const isQueued = hasChangesOrDeferred(one.open.planned.host) || verifyUnchanged === true;
-    if (observesFirst !== true && (dryRun || !isQueued)) await this.#endPlanned(one, one.open);
+    return found.value;
   }
 
   /** Ends a host that is only planned, or up to date. */
@@ -208,13 +231,15 @@ class FleetRun {
   }
 
   async #change(one: RunningMember): Promise<void> {
-    const open = one.open as OpenMember;
+    const inspected = one.open as OpenMember;
     const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
     if (clashes.length > 0 || this.#rules.dryRun) {
-      await this.#endPlanned(one, open, clashes);
+      await this.#endPlanned(one, inspected, clashes);
       return;
     }
     one.isStarted = true;
+    const open = this.#plansAgain ? await this.#open(one) : inspected;
+    if (open === null || (this.#plansAgain && this.#ports.signal.aborted)) return;
     await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
@@ -269,6 +294,19 @@ class FleetRun {
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
     });
   }
+}
+
+/** Reports equal warnings once. */
+function warningOnce(reporter: Reporter): Reporter {
+  const reported = new Set<string>();
+  return {
+    ...reporter,
+    report: (event) => {
+      const key = JSON.stringify([event.phase, event.code, event.message]);
+      if (event.level === 'warning' && reported.size === reported.add(key).size) return;
+      reporter.report(event);
+    },
+  };
 }
 
 const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;

@@ -45,6 +45,8 @@ export interface HostsCommand {
    * refused, no host is changed, unless `--max-fail` permits as many.
    */
   readonly inspectsFirst?: boolean;
+  /** With `inspectsFirst`: inspect and plan each host again when its change is started. */
+  readonly plansAgain?: boolean;
   /** With `inspectsFirst`: change the other hosts if one is refused. */
   readonly skipsRefused?: boolean;
   /** Warnings about the configuration and the cluster. */
@@ -95,7 +97,7 @@ export async function runTargets(
   settings: HostsSettings,
   observer: FleetPorts,
 ): Promise<FleetResult & { readonly failure: AppError | null }> {
-  const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
+  const { targets, planHost, inspectsFirst = false, plansAgain = false, skipsRefused = false, run } = command;
   const { rules } = settings;
   const total = targets.length;
   const { parallel, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, total);
@@ -110,6 +112,7 @@ export async function runTargets(
       maxOpen,
       verifyUnchanged: true,
       observesFirst: inspectsFirst,
+      plansAgain,
       stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
     },
     observer,

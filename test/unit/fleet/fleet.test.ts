@@ -16,6 +16,8 @@ const NO = new AppError({ code: 'PREFLIGHT', message: 'not like this' }, { exitC
 interface Behaviour {
   readonly changes?: boolean;
   readonly plan?: AppError;
+  /** Result when it is planned again. */
+  readonly planAgain?: AppError;
   readonly apply?: AppError;
   /** Duration of planning and applying, in turns of the event loop. */
   readonly planTakes?: number;
@@ -42,17 +44,21 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
   const claims = nodeClaims();
-  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
+  const reporter = recordingReporter();
+  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
     string,
     Behaviour,
   ]): FleetMember => ({
     name,
     ...place,
-    open: async ({ signal }) => {
+    open: async ({ signal, reporter: own }) => {
+      const isAgain = log.includes(`look ${name}`);
       log.push(`look ${name}`);
+      own.report({ level: 'warning', code: 'OLD_FLAG', host: name, message: `${name} has an old flag` });
       await turns(planTakes);
       signal.throwIfAborted();
       if (plan !== undefined) throw plan;
+      if (isAgain && planAgain !== undefined) throw planAgain;
       if (claim !== undefined) claims.of(name).set(name, claim);
       const refusals = claims.of(name).problems();
       if (refusals.length > 0 && !rules.dryRun) throw new AppError(refusals, { exitCode: 3 });
@@ -78,13 +84,13 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const ports: FleetPorts = {
     signal: interruption.signal,
     claims,
-    reporterOf: () => recordingReporter(),
+    reporterOf: () => reporter,
     begins: async (host) => void log.push(`begins ${host}`),
     ended: async (outcome) => void ended.push(outcome),
   };
   const run = () => runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, ports);
   const statuses = async () => Object.fromEntries((await run()).outcomes.map(({ host, status }) => [host, status]));
-  return { log, now, ended, interruption, run, statuses };
+  return { log, now, ended, interruption, reporter, run, statuses };
 }
 
 const many = (count: number, behaviour: Behaviour = {}): Record<string, Behaviour> =>
@@ -289,6 +295,47 @@ describe('a run over a fleet', () => {
     const { run, ended } = world({ a: { plan: bug, planTakes: 5 }, b: { applyTakes: 20 }, c: { planTakes: 30 } });
     await expect(run()).rejects.toBe(bug);
     expect(ended.map(({ host, status }) => [host, status])).toContainEqual(['b', 'changed']);
+  });
+});
+
+describe('hosts that are planned again when they are changed', () => {
+  const AGAIN = { observesFirst: true, plansAgain: true, stopsIfRefused: true, maxUnavailable: 1, parallel: 2 };
+
+  it('have no connection in between, and report each warning once', async () => {
+    const { statuses, log, now, reporter } = world(many(4), AGAIN);
+    expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
+    const changed = ['h1', 'h2', 'h3', 'h4'].flatMap((name) => [`look ${name}`, `begins ${name}`, `change ${name}`]);
+    expect(log).toEqual(['look h1', 'look h2', 'look h3', 'look h4', ...changed]);
+    expect(now.most).toBeLessThanOrEqual(2);
+    expect(now.open).toBe(0);
+    expect(reporter.messages('OLD_FLAG')).toHaveLength(4);
+  });
+
+  it('do not stop the others if they are refused or unreachable then', async () => {
+    const { statuses, log } = world({ a: { planAgain: NO }, b: { planAgain: GONE }, c: {} }, AGAIN);
+    expect(await statuses()).toEqual({ a: 'refused', b: 'unreachable', c: 'changed' });
+    expect(log.filter((line) => line.startsWith('begins'))).toEqual(['begins c']);
+  });
+
+  it('are not changed if the user interrupts the run while they are planned', async () => {
+    const { run, log, interruption, now } = world({ a: { planTakes: 10 }, b: {} }, AGAIN);
+    const done = run();
+    while (log.length < 3) await turns(1);
+    interruption.abort(interrupted('SIGINT'));
+    expect((await done).outcomes.map(({ status }) => status)).toEqual(['interrupted', 'interrupted']);
+    expect([log.includes('begins a'), now.open]).toEqual([false, 0]);
+  });
+
+  it('are planned once if the run has one host, or changes nothing', async () => {
+    for (const [hosts, rules] of [
+      [1, {}],
+      [3, { dryRun: true }],
+    ] as const) {
+      const { run, log, now } = world(many(hosts), { ...AGAIN, ...rules });
+      await run();
+      expect(log.filter((line) => line.startsWith('look'))).toHaveLength(hosts);
+      expect(now.most).toBeLessThanOrEqual(2);
+    }
   });
 });
 

@@ -21,17 +21,20 @@ async function runOver(
   {
     fails,
     refuses = [],
+    plansAgain = false,
     rules,
     onApply,
   }: {
     readonly fails: readonly string[];
     readonly refuses?: readonly string[];
+    readonly plansAgain?: boolean;
     readonly rules?: RulesRequest;
     readonly onApply?: () => void;
   },
   signal = new AbortController().signal,
 ) {
   const applied: string[] = [];
+  const connected: string[] = [];
   const planHost: PlanOnHost = async ({ host: { name } }) => {
     if (refuses.includes(name)) throw new AppError({ host: name, code: 'PREFLIGHT', message: 'swap is on' }, { exitCode: 3 });
     const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
@@ -55,7 +58,10 @@ async function runOver(
       signal,
       self: { id: 1, name: 'test', machine: 'test', isRunning: () => true },
       newId: async () => 'id',
-      connectHost: async ({ address = '' }) => ({ name: address, close: async () => undefined }) as unknown as Host,
+      connectHost: async ({ address = '' }) => {
+        connected.push(address);
+        return { name: address, close: async () => undefined } as unknown as Host;
+      },
     },
     {
       planHost,
@@ -63,12 +69,18 @@ async function runOver(
       cluster: null,
       run: DEFAULT_RUN,
       warnings: [],
-      inspectsFirst: refuses.length > 0,
+      inspectsFirst: plansAgain || refuses.length > 0,
+      plansAgain,
     },
     { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
     { signal, reporterOf: () => recordingReporter() },
   );
-  return { ...result, applied, shown: result.outcomes.filter((outcome) => isShown(outcome, DEFAULT_RUN)).map(({ host }) => host) };
+  return {
+    ...result,
+    applied,
+    connected,
+    shown: result.outcomes.filter((outcome) => isShown(outcome, DEFAULT_RUN)).map(({ host }) => host),
+  };
 }
 
 describe('a workflow on many hosts', () => {
@@ -131,6 +143,12 @@ describe('a workflow on many hosts', () => {
     const { applied, failure } = await runOver(3, { fails: [], refuses: ['h2'], rules: { ...RULES, maxFail: { hosts } } });
     expect(applied).toEqual(changed);
     expect(failure?.exitCode).toBe(exitCode);
+  });
+
+  it('connects again to each host to change it, if the command plans again', async () => {
+    const { applied, connected } = await runOver(2, { fails: [], plansAgain: true, rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
+    expect(applied).toEqual(['h1', 'h2']);
+    expect(connected).toEqual(['h1', 'h2', 'h1', 'h2']);
   });
 
   it('does not list hosts as results that an interruption left unchanged', async () => {
