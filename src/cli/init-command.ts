@@ -48,7 +48,8 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
     );
   options(init, addRequestRate);
   // Accepted only for an error that names cluster adopt.
-  for (const flags of ['--kubeconfig <file>', '--context <name>']) init.addOption(new Option(flags, 'only of init phase').hideHelp());
+  for (const flags of ['--kubeconfig <file>', '--context <name>'])
+    init.addOption(new Option(flags, 'only of init phase').hideHelp().helpGroup(HEADINGS.cluster));
   addSections(on(init, initRequest, runInit), {
     notes: `${ADOPT_NOTES}\n\n${IMPACT_NOTES}`,
     phases: phases.init,
