@@ -1,3 +1,4 @@
+import { onAbort } from '../../base/abort.ts';
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
@@ -93,8 +94,11 @@ export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName
         if (signal.aborted) return;
         if (isFailed) {
           const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
-          received = new AbortController();
-          await clock.sleep(delayMs, AbortSignal.any([signal, received.signal])).catch(() => undefined);
+          const pause = new AbortController();
+          received = pause;
+          const removeListener = onAbort(signal, (reason) => pause.abort(reason));
+          await clock.sleep(delayMs, pause.signal).catch(() => undefined);
+          removeListener();
         } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
       }
     },

@@ -1,3 +1,4 @@
+import { onAbort } from '../../base/abort.ts';
 import type { RunTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -208,17 +209,18 @@ function createEventQueue<T>({ clock, signal }: RunTime) {
       signal.throwIfAborted();
       if (messages.length > 0) return messages.shift() as T;
       const stop = new AbortController();
-      const until = AbortSignal.any([signal, stop.signal]);
+      const removeListener = onAbort(signal, (reason) => stop.abort(reason));
       try {
         const arrival = new Promise<void>((resolve) => {
           wake = resolve;
-          until.addEventListener('abort', () => resolve(), { once: true });
+          stop.signal.addEventListener('abort', () => resolve(), { once: true });
         });
-        const timeout = ms === null ? [] : [clock.sleep(ms, until).catch(() => undefined)];
+        const timeout = ms === null ? [] : [clock.sleep(ms, stop.signal).catch(() => undefined)];
         await Promise.race([arrival, ...timeout]);
         signal.throwIfAborted();
       } finally {
         wake = () => undefined;
+        removeListener();
         stop.abort();
       }
       return messages.shift() ?? null;
