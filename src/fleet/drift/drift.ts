@@ -182,7 +182,7 @@ function declaredIn(
   field: string,
   decode: DriftEvidence['decode'] = (declared) => declared,
 ): Json | undefined {
-  const value = contents.flatMap((content) => leavesOf(decode(content)).get(leafPath(field)) ?? []).at(-1);
+  const value = contents.map((content) => leavesOf(decode(content)).get(leafPath(field))).findLast((one) => one !== undefined);
   // The compared values of the plan contain no credentials either.
   return value === undefined ? value : masked(field, value);
 }

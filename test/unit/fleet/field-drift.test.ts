@@ -34,6 +34,15 @@ describe('the drift of a field', () => {
     expect(drift?.changed).toBe(changed);
   });
 
+  it.each<[string, readonly string[]]>([
+    ['of one element', ['10.0.0.10']],
+    ['that is empty', []],
+  ])('compares a declared list %s as a whole', (_, list) => {
+    const change = { field: 'clusterDNS', before: ['10.0.0.9'], after: list, impact: 'new-pods-only' } as const;
+    const [drift] = fieldDrift([change], [], { history: [], declared: { clusterDNS: list } });
+    expect(drift?.changed).toBe('host');
+  });
+
   it('compares the declared value as the kubelet reads it', async () => {
     const catalogue = await loadCatalogue();
     const settings = {
