@@ -50,7 +50,7 @@ export function describe(read: CertificateContent): CertificateDescription {
     ...(san.length === 0 ? {} : { san: san.toSorted() }),
     ...(read.keyUsage === null ? {} : { keyUsage: read.keyUsage.toSorted(), keyUsageCritical: read.keyUsageCritical }),
     ...(read.extKeyUsage.length === 0 ? {} : { extKeyUsage: read.extKeyUsage.toSorted() }),
-    basicConstraints: [read.isCa ? 'CA:TRUE' : 'CA:FALSE'],
+    basicConstraints: [read.basicConstraints],
     basicConstraintsCritical: read.basicConstraintsCritical,
     notBefore: formatRfc3339(read.notBefore),
     notAfter: formatRfc3339(read.notAfter),

@@ -39,7 +39,9 @@ export interface CertificateContent extends CertificateHead {
   readonly keyUsage: readonly string[] | null;
   /** OpenSSL's names: `TLS Web Server Authentication`; others by object identifier. */
   readonly extKeyUsage: readonly string[];
+  /** Has CA:TRUE, and a key usage, if any, that allows it to sign certificates: OpenSSL's and Go's verifiers require both. */
   readonly isCa: boolean;
+  readonly basicConstraints: 'CA:TRUE' | 'CA:FALSE';
   readonly basicConstraintsCritical: boolean;
   readonly keyUsageCritical: boolean;
   /** For verifying signatures; DER is in `raw`. */
@@ -91,7 +93,8 @@ function readOne(x509: X509Certificate | null): CertificateContent {
     ...readAlternativeNames(read.get('2.5.29.17')),
     keyUsage: keyUsage === undefined ? null : readKeyUsage(keyUsage),
     extKeyUsage: readExtKeyUsage(read.get('2.5.29.37')),
-    isCa: readIsCa(read.get('2.5.29.19')),
+    isCa: x509.ca,
+    basicConstraints: readBasicConstraints(read.get('2.5.29.19')),
     basicConstraintsCritical: read.get('2.5.29.19')?.critical ?? false,
     keyUsageCritical: keyUsage?.critical ?? false,
     x509,
@@ -141,10 +144,10 @@ function readExtKeyUsage(extension: Extension | undefined): readonly string[] {
   return usages.map(({ bytes }) => derOid(bytes)).map((oid) => EXT_KEY_USAGES[oid] ?? oid);
 }
 
-function readIsCa(extension: Extension | undefined): boolean {
+function readBasicConstraints(extension: Extension | undefined): CertificateContent['basicConstraints'] {
   const [constraints] = extension === undefined ? [] : expectCount(1, children(extension.value));
   const [flag] = constraints === undefined ? [] : children(constraints);
-  return flag?.tag === BOOLEAN && flag.bytes[0] !== 0;
+  return flag?.tag === BOOLEAN && flag.bytes[0] !== 0 ? 'CA:TRUE' : 'CA:FALSE';
 }
 
 /**

@@ -12,7 +12,7 @@ export function pkiUnreadable(path: string, what: 'certificate' | 'private key' 
 export function pkiNotCa(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
-    message: `${path}: the certificate of ${subject} is not a CA certificate: its basic constraints contain CA:FALSE`,
+    message: `${path}: the certificate of ${subject} is not a CA certificate: its basic constraints or its key usage do not allow it to sign certificates`,
     hint: 'Replace the file with the CA certificate',
   };
 }

@@ -3,6 +3,7 @@ import { type CertificateAuthority, createCa, type Validity } from '../../../../
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { validateCertificates } from '../../../../src/kubeadm/pki/validate-certificates.ts';
 import type { FoundCertificate } from '../../../../src/kubelet/facts/node-certificates.ts';
+import { patched } from '../../../support/patched-certificate.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
 const YEAR: Required<Validity> = { notBefore: new Date('2026-05-01T00:00:00Z'), notAfter: new Date('2027-05-01T00:00:00Z') };
@@ -78,6 +79,13 @@ describe('validateCertificates', () => {
       /^it does not allow server authentication$/,
     ],
     ['leaf certificate as a CA', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^not a CA certificate$/],
+    [
+      'a CA whose key usage does not allow it to sign certificates',
+      // The bit string of digitalSignature, keyEncipherment and keyCertSign, without the last one.
+      async () => ({ role: 'ca', path: 'p', pem: patched(cluster.certPem, '030202a4', '030205a0') }),
+      'error',
+      /^not a CA certificate$/,
+    ],
   ])('%s', async (_, found, state, note) => {
     const verdict = validate(await found());
     expect(verdict?.state).toBe(state);

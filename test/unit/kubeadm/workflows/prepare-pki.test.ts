@@ -259,7 +259,7 @@ describe('invalid existing files are rejected in one line', () => {
         [`${PKI}/etcd/ca.key`]: made[`${PKI}/etcd/peer.key`] as string,
       }),
       [
-        `${PKI}/etcd/ca.crt: the certificate of CN=cp-1 is not a CA certificate: its basic constraints contain CA:FALSE. Replace the file with the CA certificate. [PKI_NOT_AUTHORITY]`,
+        `${PKI}/etcd/ca.crt: the certificate of CN=cp-1 is not a CA certificate: its basic constraints or its key usage do not allow it to sign certificates. Replace the file with the CA certificate. [PKI_NOT_AUTHORITY]`,
       ],
     ],
     [
