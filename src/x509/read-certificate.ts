@@ -59,15 +59,26 @@ export function readCertificate(pem: string): CertificateContent | null {
 
 /**
  * Parses all certificates of a PEM text, in order; blocks of other types are ignored.
- * @returns null when the text contains no certificate, a damaged one, or more than a hundred
+ * @returns null when the text contains no certificate, a damaged one, one whose public key cannot be decoded, or more
+ * than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
   const [first, ...rest] = parseCertificates(pem, 100) ?? [];
-  return first === undefined ? null : [first, ...rest];
+  return first === undefined || ![first, ...rest].every(hasPublicKey) ? null : [first, ...rest];
+}
+
+/** OpenSSL decodes the key only when it is read, and throws then. */
+function hasPublicKey({ x509 }: CertificateContent): boolean {
+  try {
+    return x509.publicKey !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**
- * Parses the certificates of a PEM text, as `readCertificateChain`.
+ * Parses the certificates of a PEM text, as `readCertificateChain`. Their public keys may be of a type that OpenSSL cannot
+ * decode: `x509.publicKey` may throw.
  * @param most limits the work for hostile input; bundles of clusters are far smaller
  * @returns an empty list for a text without certificates; null when one is damaged, or for more than `most`
  * @see client-go util/cert ParseCertsPEM (1.36)

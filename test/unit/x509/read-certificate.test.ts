@@ -4,7 +4,14 @@ import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer
 import { chainsTo, isSameCertificate, missingNames } from '../../../src/x509/certificate-checks.ts';
 import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../src/x509/describe-certificate.ts';
-import { type CertificateContent, readCertificate, readCertificateChain, readCertificateHead } from '../../../src/x509/read-certificate.ts';
+import {
+  type CertificateContent,
+  parseCertificates,
+  readCertificate,
+  readCertificateChain,
+  readCertificateHead,
+} from '../../../src/x509/read-certificate.ts';
+import { patched } from '../../support/patched-certificate.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const SPEC: CertificateSpec = {
@@ -64,6 +71,16 @@ describe('readCertificate', () => {
       expect(readCertificateChain(text)).toBeNull();
     }
     expect(readCertificateChain(`text\n${pem}\r\n${pem.replaceAll('\n', '\r\n')}`)).toHaveLength(2);
+  });
+});
+
+describe('a public key that cannot be decoded', () => {
+  it('makes the certificate unreadable, except to those who only compare its bytes', async () => {
+    const { pem } = await made({});
+    // A point in no known form.
+    const damaged = patched(pem, '03420004', '03420009');
+    expect([readCertificate(damaged), readCertificateChain(pem + damaged)]).toEqual([null, null]);
+    expect(parseCertificates(damaged)?.map(({ subject }) => subject)).toEqual([[{ type: 'CN', value: 'x' }]]);
   });
 });
 

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { Secret } from '../../../../src/base/text/secret.ts';
+import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { downloadCertsPhase } from '../../../../src/kubeadm/phases/pki.ts';
 import { uploadCerts } from '../../../../src/kubeadm/phases/upload-certs.ts';
+import { encryptWithCertificateKey, NONCE_BYTES } from '../../../../src/kubeadm/pki/certificate-key.ts';
 import { sharedFiles } from '../../../../src/kubeadm/pki/shared-files.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import {
@@ -19,6 +20,7 @@ import { certificateIssuer } from '../../../../src/x509/adapters/certificate-iss
 import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { patched } from '../../../support/patched-certificate.ts';
 
 const PKI = '/etc/kubernetes/pki';
 const KEY = new Secret('e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204');
@@ -189,6 +191,17 @@ describe('download-certs', () => {
     const { 'sa.key': _, ...data } = certs.data as Record<string, string>;
     await cluster.update({ ...certs, data });
     await expect(download(cluster, fakeHost())).rejects.toThrow(/has no sa\.key/);
+  });
+
+  it('reports a certificate whose public key cannot be decoded', async () => {
+    const cluster = fakeCluster();
+    await upload(cluster);
+    const certs = (await cluster.get(CERTS)) as KubeObject;
+    // A point in no known form.
+    const damaged = patched(first.text(`${PKI}/ca.crt`) ?? '', '03420004', '03420009');
+    const encrypted = encryptWithCertificateKey(new SensitiveText([damaged]), KEY, new Uint8Array(NONCE_BYTES));
+    await cluster.update({ ...certs, data: { ...(certs.data as object), 'ca.crt': Buffer.from(encrypted).toString('base64') } });
+    expect((await download(cluster, fakeHost())).problems).toMatchObject([{ code: 'PKI_UNREADABLE' }]);
   });
 
   it('without a key relies on copied files, and reports missing ones', async () => {
