@@ -54,7 +54,7 @@ interface OpenedInit extends HostsCommand {
 const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
 /** @see kubeadm 1.36 cmd/kubeadm/app/cmd/phases/init: the phases with options.KubeconfigPath in InheritFlags */
 const KUBECONFIG_PHASES = ['upload-config', 'upload-certs', 'bootstrap-token', 'addon'];
-const NOT_GIVEN = { cluster: null, apiServer: null, warnings: [] } as const;
+const NOT_GIVEN = { cluster: null, apiServer: undefined, warnings: [] } as const;
 
 /**
  * Prepares `init` and `init phase NAME...`. As in kubeadm, only some phases have `--kubeconfig`: with it they create their

@@ -67,8 +67,8 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** URL and CA of the API server of `given`, for joining nodes. Default: those of this host. */
-  readonly givenServer?: Admission['apiServer'];
+  /** URL and CA of a given kubeconfig, for joining nodes; null: it contains no CA; undefined: those of this host are used. */
+  readonly givenServer?: Admission['apiServer'] | undefined;
   /** Whether a phase is skipped by name, independent of a single requested phase. */
   readonly skips: (phase: string) => boolean;
   readonly connectEtcd: ConnectEtcd;
@@ -249,13 +249,15 @@ async function prepareAdmission(
   return { apiServer, tokens, shared };
 }
 
-/** The given API server, or that of the host; at the control plane endpoint, if one is declared. */
+/** The API server of the given kubeconfig, else that of the host; at the control plane endpoint, if one is declared. */
 function serverToJoin(
   { givenServer }: InitOptions,
   { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
   { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
 ): Admission['apiServer'] {
-  if (givenServer) return { ...givenServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
+  // The host need not be part of the cluster of a given kubeconfig.
+  if (givenServer !== undefined)
+    return givenServer && { ...givenServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
   const caPem = pki.textAt(pkiPath(certificatesDir, 'ca', 'crt'));
   return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }

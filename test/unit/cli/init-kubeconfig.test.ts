@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -112,11 +112,11 @@ describe('init with --kubeconfig', () => {
 });
 
 describe('a phase of init with --kubeconfig', () => {
-  const phase = async (name: string, version = 'v1.36.2') => {
+  const phase = async (name: string, version = 'v1.36.2', more: readonly string[] = [], file = withCa) => {
     const cluster = Object.assign(fakeCluster({ gitVersion: version }), { server: 'https://shop.test:6443' });
     const args = ['init', 'phase', ...name.split(' '), '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS.slice(0, 2)];
     const services = () => ({ connectCluster: async () => cluster });
-    return { cluster, ...(await runCommand([...args, '--kubeconfig', withCa], { services })) };
+    return { cluster, ...(await runCommand([...args, ...more, '--kubeconfig', file], { services })) };
   };
   const map = async (cluster: Cluster, namespace: string, name: string) =>
     JSON.stringify((await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name }))?.data);
@@ -127,6 +127,17 @@ describe('a phase of init with --kubeconfig', () => {
     const text = await map(cluster, 'kube-public', 'cluster-info');
     expect(text).toContain('server: https://shop.test:6443');
     expect(text).toContain(`certificate-authority-data: ${Buffer.from(certPem).toString('base64')}`);
+  });
+
+  it('writes neither CA nor address of the host to cluster-info of a kubeconfig without a CA', async () => {
+    const pki = join(directory, 'root/etc/kubernetes/pki');
+    mkdirSync(pki, { recursive: true });
+    writeFileSync(join(pki, 'ca.crt'), certPem);
+    const { code, stderr, cluster } = await phase('bootstrap-token', 'v1.36.2', [], kubeconfig);
+    rmSync(pki, { recursive: true });
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('cluster-info needs the address and the CA of the API server (--kubeconfig)');
+    expect(await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-public', name: 'cluster-info' })).toBeNull();
   });
 
   it('declares the version of the API server in a new kubeadm-config', async () => {
