@@ -7,7 +7,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
-import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
@@ -59,7 +59,7 @@ import {
   resolveClusterConfiguration,
 } from './control-plane/resolve-cluster-configuration.ts';
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
-import { type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS } from './node/design-first-node.ts';
+import { controlPlaneVersion, type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
 import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 
@@ -134,7 +134,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     designFirstNode(context, options, {
       node: host.node,
       cluster: resolved.cluster,
-      controlPlaneMinor: minorOf(resolved.cluster),
+      controlPlaneMinor: resolved.minor,
       running: host.running,
     }),
   ]);
@@ -177,16 +177,24 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
   return { node, observed, routes, running, lockedOut, found };
 }
 
-async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions): Promise<ResolvedCluster> {
-  const { given } = options;
-  return resolveClusterConfiguration({
-    found: found.model ?? (given === null ? {} : { kubernetesVersion: await given.version() }),
-    declared: options.cluster,
+/** In a given cluster, only an add-on has the declared version, which must then be supported; as in `cluster adopt`. */
+async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions) {
+  const { given, cluster: declared, selects } = options;
+  const input = {
+    found: found.model ?? {},
+    declared,
     bindPort: observed.localAPIEndpoint.bindPort,
     kubelet: node.facts.kubelet,
     releaseOf: options.releaseOf,
     skips: options.skips,
-  });
+  };
+  if (given === null) return withMinor(await resolveClusterConfiguration(input));
+  const { version, warnings } = await controlPlaneVersion(given, declared, null);
+  const current = { ...input, found: { kubernetesVersion: version, ...found.model } };
+  if (selects('addon/coredns') || selects('addon/kube-proxy')) return withMinor(await resolveClusterConfiguration(current));
+  const corrected = declared.kubernetesVersion === undefined ? declared : { ...declared, kubernetesVersion: version };
+  const { cluster } = await resolveClusterConfiguration({ ...current, declared: corrected, isExisting: true });
+  return { cluster, warnings, minor: parseMinor(version) ?? NEWEST_MINOR };
 }
 
 /**
@@ -215,8 +223,9 @@ async function designControlPlane(
   return prepared;
 }
 
-function minorOf({ kubernetesVersion }: DefaultedCluster): Minor {
-  return Math.min(parseMinor(releaseOfVersion(kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
+function withMinor({ cluster, warnings }: ResolvedCluster) {
+  const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
+  return { cluster, warnings, minor };
 }
 
 /** Everything that joining nodes need: URL and CA of the API server, tokens, certificates for control planes. */

@@ -145,6 +145,32 @@ describe('a phase of init with --kubeconfig', () => {
     expect(code, stderr).toBe(0);
     expect(await map(cluster, 'kube-system', 'kubeadm-config')).toContain('kubernetesVersion: v1.35.3');
   });
+
+  it('uses the version of the API server instead of another declared one, with a warning', async () => {
+    const declared = ['--kubernetes-version', 'v1.36.2'];
+    const { code, stderr, cluster } = await phase('upload-config kubeadm', 'v1.35.3', declared);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('kubernetesVersion is v1.36.2, but the API server is v1.35.3');
+    expect(await map(cluster, 'kube-system', 'kubeadm-config')).toContain('kubernetesVersion: v1.35.3');
+    const addon = await phase('addon kube-proxy', 'v1.35.3', declared);
+    expect([addon.code, addon.stderr]).toEqual([0, expect.not.stringContaining('but the API server is')]);
+  });
+
+  it.each([
+    ['bootstrap-token', 'v1.34.1', 'kube-public', 'cluster-info'],
+    ['upload-config kubelet', 'v1.34.1', 'kube-system', 'kubelet-config'],
+    ['upload-config kubelet', 'v1.21.14', 'kube-system', 'kubelet-config-1.21'],
+    ['upload-config kubeadm', 'v1.34.1', 'kube-system', 'kubeadm-config'],
+  ])('%s writes to a cluster of version %s, whose control plane init could not create', async (name, version, namespace, object) => {
+    const { code, stderr, cluster } = await phase(name, version);
+    expect(code, stderr).toBe(0);
+    expect(await map(cluster, namespace, object)).toBeDefined();
+  });
+
+  it('refuses add-ons of an unsupported version', async () => {
+    const { code, stderr } = await phase('addon coredns', 'v1.34.1');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('[KUBERNETES_VERSION_UNSUPPORTED]')]);
+  });
 });
 
 describe('the name of the cluster', () => {

@@ -20,6 +20,8 @@ export interface ResolveClusterInput {
   /** Resolves a version label (`stable-1`) at the release server; null: the server does not answer. */
   readonly releaseOf: (label: string, ci: boolean) => Promise<string | null>;
   readonly skips: (phase: string) => boolean;
+  /** The control plane is not created: its version need not be supported. */
+  readonly isExisting?: true;
 }
 
 export interface ResolvedCluster {
@@ -38,7 +40,7 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
   const { version, warnings } = await resolveVersion(input);
   const release = releaseOfVersion(version);
   const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
-  const unsupported = unsupportedVersion(release);
+  const unsupported = input.isExisting ? null : unsupportedVersion(release);
   if (unsupported !== null) throw new AppError(unsupported, { exitCode: 2 });
   const merged = applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion: version }, bindPort);
   const off = (addon: string): boolean => skips(`addon/${addon}`);
