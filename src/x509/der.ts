@@ -104,7 +104,16 @@ export function isText(element: DerElement | undefined): boolean {
   return element !== undefined && TEXTS.has(element.tag);
 }
 
-/** The text of an element. A byte order mark is kept, as in the API server's parser. */
+const T61_STRING = 0x14;
+const BMP_STRING = 0x1e;
+
+/**
+ * The text of an element. A byte order mark is kept, as in the API server's parser. T61String is read as Latin-1, as in
+ * OpenSSL.
+ */
 export function decodeText(element: DerElement | undefined): string {
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(element?.bytes ?? new Uint8Array());
+  const bytes = element?.bytes ?? new Uint8Array();
+  if (element?.tag === T61_STRING) return Buffer.from(bytes).toString('latin1');
+  if (element?.tag === BMP_STRING) return Buffer.from(bytes).swap16().toString('utf16le');
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }

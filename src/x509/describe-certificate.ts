@@ -71,15 +71,18 @@ function describeKey({ publicKey: { asymmetricKeyType: type, asymmetricKeyDetail
 
 /** A name in its own order: `O=system:nodes, CN=system:node:w1`; empty for an empty name. */
 export function nameInOrder(parts: readonly NamePart[]): string {
-  return parts.map(({ type, value }) => `${type}=${value}`).join(', ');
+  return parts.map(formatPart).join(', ');
 }
 
 /** A name in the order of RFC 2253. */
 export function formatName(parts: readonly NamePart[]): string {
-  return parts
-    .toReversed()
-    .map(({ type, value }) => `${type}=${value}`)
-    .join(',');
+  return parts.toReversed().map(formatPart).join(',');
+}
+
+/** Escapes as OpenSSL does for RFC 2253, so that no value looks like several parts. */
+function formatPart({ type, value }: NamePart): string {
+  const escaped = value.replace(/[,+"\\<>;]|^[ #]| $/g, '\\$&');
+  return `${type}=${escaped.replace(/\p{Cc}/gu, (character) => Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '\\$&'))}`;
 }
 
 /** IPv6 in OpenSSL's notation with all eight groups. */

@@ -220,16 +220,22 @@ function readName(name: DerElement | undefined): readonly NamePart[] {
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
-/** UTCTime for years from 1950 to 2049, or GeneralizedTime; both in UTC with seconds. */
+const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)([0-5]\d)([0-5]\d)(?:Z|([+-])([01]\d|2[0-3])([0-5]\d))$/;
+
+/**
+ * UTCTime for years from 1950 to 2049, with or without seconds, or GeneralizedTime; both in UTC or with an offset.
+ * @see Go x/crypto/cryptobyte ReadASN1UTCTime, ReadASN1GeneralizedTime
+ */
 function readTime(element: DerElement): Date {
   const text = decodeText(element);
-  const [, years = '', ...rest] = /^(\d\d|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
-  const [month = 0, day = 0, hour = 0, minute = 0, second = 0] = rest.map(Number);
-  const hasForm = (element.tag === UTC_TIME && years.length === 2) || (element.tag === GENERALIZED_TIME && years.length === 4);
-  const year = years.length === 2 ? Number(years) + (Number(years) < 50 ? 2000 : 1900) : Number(years);
-  const time = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
-  if (!hasForm || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== day) throw new Error('invalid time in the certificate');
-  return time;
+  const utcTime = `${text < '5' ? '20' : '19'}${text.replace(/^\d{10}(?=\D)/, '$&00')}`;
+  const [, year, month, day, hour, minute, second, sign, ...offset] =
+    TIME.exec(element.tag === UTC_TIME ? utcTime : element.tag === GENERALIZED_TIME ? text : '') ?? [];
+  const time = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)));
+  if (time.getUTCMonth() !== Number(month) - 1 || time.getUTCDate() !== Number(day)) throw new Error('invalid time in the certificate');
+  if (sign === undefined) return time;
+  const [hours = 0, minutes = 0] = offset.map(Number);
+  return new Date(time.getTime() - (sign === '-' ? -1 : 1) * (hours * 60 + minutes) * 60_000);
 }
 
 /**

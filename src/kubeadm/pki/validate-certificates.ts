@@ -195,7 +195,7 @@ function selfSigned(read: CertificateContent, { role }: FoundCertificate): reado
 
 /** The kubelet signs with its own CA, `NAME-ca@TIME`, which it appends to the certificate. */
 function isSelfIssued({ issuer }: CertificateContent, role: FoundCertificate['role']): boolean {
-  return role === 'serving' && /-ca@\d+$/.test(nameInOrder(issuer));
+  return role === 'serving' && issuer.some(({ type, value }) => type === 'CN' && /-ca@\d+$/.test(value));
 }
 
 /** More than any real chain has. */

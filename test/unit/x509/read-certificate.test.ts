@@ -3,7 +3,7 @@ import type { Secret } from '../../../src/base/text/secret.ts';
 import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
 import { chainsTo, isSameCertificate, missingNames } from '../../../src/x509/certificate-checks.ts';
 import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
-import { describeCertificate } from '../../../src/x509/describe-certificate.ts';
+import { describeCertificate, formatName, nameInOrder } from '../../../src/x509/describe-certificate.ts';
 import {
   type CertificateContent,
   parseCertificates,
@@ -11,7 +11,7 @@ import {
   readCertificateChain,
   readCertificateHead,
 } from '../../../src/x509/read-certificate.ts';
-import { patched } from '../../support/patched-certificate.ts';
+import { patched, pemOf } from '../../support/patched-certificate.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const SPEC: CertificateSpec = {
@@ -29,6 +29,21 @@ const key = await certificateIssuer.generateKey('ECDSA-P256');
 async function made(spec: Partial<CertificateSpec>, by: { readonly certificatePem: string; readonly keyPem: Secret } | 'self' = 'self') {
   const pem = await certificateIssuer.issue({ ...SPEC, ...spec }, key, by);
   return { pem, read: readCertificate(pem) as CertificateContent };
+}
+
+const part = (tag: number, ...content: readonly number[]) => [tag, content.length, ...content];
+
+/** The head of a certificate with these elements. */
+function headWith({ commonName = part(0x0c), notBefore = time('300101000000Z') }) {
+  const name = part(0x30, ...part(0x31, ...part(0x30, ...part(6, 0x55, 4, 3), ...commonName)));
+  const validity = part(0x30, ...notBefore, ...time('20600101000000Z'));
+  const body = part(0x30, ...part(2, 1), ...part(0x30), ...name, ...validity, ...name, ...part(0x30));
+  return readCertificateHead(pemOf(Uint8Array.from(part(0x30, ...body, ...part(0x30), ...part(3)))));
+}
+
+/** A UTCTime, or with four digits for the year a GeneralizedTime. */
+function time(text: string, tag = /^\d{14}/.test(text) ? 0x18 : 0x17) {
+  return part(tag, ...Buffer.from(text));
 }
 
 describe('readCertificate', () => {
@@ -74,6 +89,33 @@ describe('readCertificate', () => {
   });
 });
 
+describe('formatted names', () => {
+  it('escape as OpenSSL does what could be taken for another part of the name', async () => {
+    const values = ['a, O=system:masters', 'b+CN=c', 'd\\', '"<e>;', '#f', ' g ', 'h\n\u007f', 'ä#i j', ''];
+    for (const value of values) {
+      const { read } = await made({ organizations: ['o'], commonName: value });
+      // One part a line.
+      const [organization, commonName] = read.x509.subject.split('\n');
+      expect([nameInOrder(read.subject), formatName(read.subject)]).toEqual([
+        `${organization}, ${commonName}`,
+        `${commonName},${organization}`,
+      ]);
+    }
+  });
+
+  it('show texts in the encoding of their type', () => {
+    const texts = [
+      [0x0c, Buffer.from('ä'), 'ä'],
+      [0x13, Buffer.from('a'), 'a'],
+      [0x14, Buffer.from('ä', 'latin1'), 'ä'],
+      [0x1e, Buffer.from('äb', 'utf16le').swap16(), 'äb'],
+    ] as const;
+    for (const [tag, bytes, expected] of texts)
+      expect(headWith({ commonName: part(tag, ...bytes) }).subject).toEqual([{ type: 'CN', value: expected }]);
+    expect(() => headWith({ commonName: part(0x1e, 0x61) })).toThrow();
+  });
+});
+
 describe('a public key that cannot be decoded', () => {
   it('makes the certificate unreadable, except to those who only compare its bytes', async () => {
     const { pem } = await made({});
@@ -108,6 +150,27 @@ describe('the head of a certificate', () => {
     expect(() => readCertificateHead('no certificate')).toThrow('no certificate found');
     expect(() => readCertificateHead(pem.replace('MII', 'MIA'))).toThrow();
   });
+});
+
+describe('times', () => {
+  it.each([
+    ['3001020304Z', '2030-01-02T03:04:00Z'],
+    ['300102030405Z', '2030-01-02T03:04:05Z'],
+    ['300101003000+0100', '2029-12-31T23:30:00Z'],
+    ['3001010030-0130', '2030-01-01T02:00:00Z'],
+    ['500101000000Z', '1950-01-01T00:00:00Z'],
+    ['20300102030405Z', '2030-01-02T03:04:05Z'],
+    ['20300102030405+0030', '2030-01-02T02:34:05Z'],
+  ])('%s is read as Go reads it', (text, expected) => {
+    expect(headWith({ notBefore: time(text) }).notBefore).toEqual(new Date(expected));
+  });
+
+  it.each(['300102030405', '203001020304Z', '300102030405+01', '300102036005Z', '300102030405.1Z', '300102030405+2400'])(
+    '%s is invalid',
+    (text) => {
+      expect(() => headWith({ notBefore: time(text, 0x17) })).toThrow('invalid time in the certificate');
+    },
+  );
 });
 
 describe('chains', () => {
