@@ -171,7 +171,8 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
   const { etcd } = applyClusterDefaults(options.cluster);
   const { phases } = initWorkflow;
   const observed = await observeControlPlane(context, withAdvertiseAddress(options, node), { etcd, phases });
-  const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
+  const isGiven = options.given !== null || options.givenServer !== undefined;
+  const routes = await apiServerRoutes(context, { ...options, isGiven }, observed.localAPIEndpoint);
   const { running, lockedOut } = await findRunning(context, options.given, routes);
   const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
   return { node, observed, routes, running, lockedOut, found };

@@ -1,13 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createCa } from '../../../lab/api-server/pki.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { PlanDocument } from '../../../src/host/plan/document.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { ClusterTarget } from '../../../src/kubeadm/control-plane/cluster-target.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { hostCommands } from '../../support/host-to-join.ts';
 import { runCommand } from '../../support/run-cli.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-init-'));
@@ -32,6 +34,7 @@ for (const [file, ca] of [
   );
 const PHASE = ['init', 'phase', 'upload-config', 'kubeadm', '--rootfs', join(directory, 'root'), '--node-name', 'cp-1'];
 const OTHERS = ['--apiserver-advertise-address', '192.0.2.10', '--dry-run'];
+const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
 const NAME = 'context "admin@shop", https://shop.test:6443';
 
 async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -138,6 +141,27 @@ describe('a phase of init with --kubeconfig', () => {
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('cluster-info needs the address and the CA of the API server (--kubeconfig)');
     expect(await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-public', name: 'cluster-info' })).toBeNull();
+  });
+
+  it('connects to no API server of the host in a dry run in which that of the kubeconfig is unreachable', async () => {
+    const connected: string[] = [];
+    const unreachable = async () => Promise.reject(new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' }));
+    const connectCluster = async ({ kubeconfig: { file } }: ClusterTarget) => {
+      connected.push(file);
+      return Object.assign(fakeCluster(), file === withCa ? { version: unreachable } : {});
+    };
+    const files = { '/etc/kubernetes/admin.conf': readFileSync(withCa, 'utf8'), '/proc/net/tcp': LISTENING };
+    const connectHost = async () =>
+      fakeHost({
+        name: 'node3',
+        commands: { ...hostCommands('node3'), date: () => ({ stdout: `${Math.floor(Date.now() / 1000)}\n` }) },
+        files,
+      });
+    const args = ['init', 'phase', 'bootstrap-token', '--kubeconfig', withCa, ...OTHERS];
+    const { code, stdout, stderr } = await runCommand(args, { services: () => ({ connectCluster, connectHost }) });
+    expect([code, connected], stderr).toEqual([0, [withCa]]);
+    expect(stderr).toContain('The plan assumes an empty cluster [CLUSTER_UNREACHABLE]');
+    expect(stdout).toContain('cluster-info');
   });
 
   it('declares the version of the API server in a new kubeadm-config', async () => {

@@ -168,6 +168,8 @@ export interface ApiServerRouteOptions {
   readonly connect: ConnectControlPlane;
   /** Connected with given credentials, for single phases; null: the credentials on the host are used. */
   readonly given: Cluster | null;
+  /** A kubeconfig was given, also if `given` is null because its API server is unreachable in a dry run. */
+  readonly isGiven?: boolean;
   /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
 }
@@ -185,10 +187,10 @@ export interface ApiServerRoutes {
 /** Given credentials replace all routes; otherwise each kubeconfig of the host has its own route. */
 export async function apiServerRoutes(
   context: PhaseContext,
-  { connect, given, opened }: ApiServerRouteOptions,
+  { connect, given, isGiven = given !== null, opened }: ApiServerRouteOptions,
   endpoint: Parameters<typeof localServer>[0],
 ): Promise<ApiServerRoutes> {
-  if (given !== null) {
+  if (isGiven) {
     const access: ApiAccess = { reach: async () => given, close: async () => undefined };
     return { api: access, superApi: access, reachAsAdmin: access.reach, use: () => undefined };
   }
