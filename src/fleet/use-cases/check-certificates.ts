@@ -1,8 +1,10 @@
 import { AppError, type Problem } from '../../base/errors.ts';
+import { nodeOfSubject } from '../../kubeadm/node-identity/node-identity.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates, validateControlPlane } from '../../kubeadm/pki/validate-certificates.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
+import { readCertificate } from '../../x509/read-certificate.ts';
 import type { HostTarget } from '../host-target.ts';
 import { type NodeCommandPorts, onHost } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
@@ -53,8 +55,8 @@ async function checkHost(services: NodeCommandPorts, target: HostTarget, withinM
     );
     const options = { withinMs, now: found.now ?? services.clock.now() };
     const certificates = [...validateCertificates(found, options), ...validateControlPlane(controlPlane, options)];
-    const node = certificates.find(({ role }) => role === 'client')?.subject?.match(/\bCN=system:node:([^,\s]+)/)?.[1] ?? null;
-    return { name: host.name, node, certificates, issue: found.issue };
+    const client = readCertificate(found.certificates.find(({ role }) => role === 'client')?.pem ?? '');
+    return { name: host.name, node: client === null ? null : nodeOfSubject(client), certificates, issue: found.issue };
   });
 }
 

@@ -92,7 +92,8 @@ export function proveNode(
   return unproven('no-key', `${its} names ${claimed}, but the host does not hold its private key${reported}`);
 }
 
-function nodeOfSubject({ subject }: CertificateContent): string | null {
+/** The Node that a client certificate authenticates; null: none. */
+export function nodeOfSubject({ subject }: CertificateContent): string | null {
   const of = (type: string): readonly string[] => subject.filter((part) => part.type === type).map(({ value }) => value);
   const [commonName = '', ...more] = of('CN');
   const [organization, ...others] = of('O');
