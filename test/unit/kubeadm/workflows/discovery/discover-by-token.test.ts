@@ -348,6 +348,11 @@ describe('the content of cluster-info', () => {
       () => kubeconfig(cluster({ 'certificate-authority-data': 'AAAA' })),
       /certificate-authority-data is not the base64 of a PEM certificate/,
     ],
+    [
+      'a CA certificate that cannot be read',
+      () => kubeconfig(cluster({ 'certificate-authority-data': Buffer.from(ca.certPem.replace('MII', 'MIA')).toString('base64') })),
+      /its certificate-authority-data contains a certificate that cannot be read\./,
+    ],
     ['no verification', () => kubeconfig(cluster({ 'insecure-skip-tls-verify': true })), /it sets insecure-skip-tls-verify\./],
     [
       'a server without TLS',
