@@ -30,7 +30,7 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
     return refuse(cluster.caFile === undefined ? 'it contains no CA' : 'it refers to a CA file instead of embedding the CA');
   const caPem = decodeDataField(cluster.caData);
   const certificates = parseCertificates(caPem);
-  if (certificates === null) return refuse('its certificate-authority-data contains a certificate that cannot be read');
+  if (certificates === null) return refuse('its certificate-authority-data contains a certificate that cannot be read, or more than 1,000');
   if (certificates.length === 0) return refuse('its certificate-authority-data contains no certificates');
   return { server: cluster.server, caPem, certificates };
 }
