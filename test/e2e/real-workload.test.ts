@@ -163,7 +163,7 @@ describe.skipIf(requirement('pods of a real kubelet', missing))('the pods of a r
         expect(String(message)).toMatch(payload.cause as RegExp);
         expect(seconds).toBeLessThan(60);
         if (reason === 'FallenBack')
-          await until('the last configuration runs', async () => /; runs /.test(String((await condition()).message)));
+          await until('the last configuration runs', async () => /; the kubelet runs /.test(String((await condition()).message)));
         return;
       }
       expect(reason).toBe('Good');
