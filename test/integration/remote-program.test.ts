@@ -148,7 +148,7 @@ describe('http fact', () => {
       present.map(({ name, options }) => hostWith(options(join(top, `${name}-slow`))).query({ it: get('/hang', 1) })),
     );
     expect(answers).toEqual(present.map(() => ({ it: { error: expect.any(String) } })));
-    expect(performance.now() - started).toBeLessThan(4_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 
   const withPrograms = (directory: string, programs: readonly string[]): Host =>
