@@ -16,7 +16,10 @@ export function defineCluster(cluster: Command, on: On): void {
     .option('--print-join-command', 'print the command that joins a node to the cluster');
   addKubeconfigOptions(adopt, 'kubeconfig of an administrator of the cluster (required; KUBECONFIG is ignored)');
   addOptionGroup(addClusterSettings(adopt, VERSION), HEADINGS.cluster, (group) =>
-    group.option('--force-upload', 'overwrite a manually edited ConfigMap kubelet-config, and the API server address in cluster-info'),
+    group.option(
+      '--force-upload',
+      'overwrite a ConfigMap kubelet-config that was not generated from defaults, and the API server address in cluster-info',
+    ),
   );
   addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'), TOKEN);
   on(adopt, adoptRequest, runAdopt);
@@ -30,12 +33,11 @@ export function defineCluster(cluster: Command, on: On): void {
   });
 }
 
-const VERSION =
-  'control plane version that a plan assumes if the API server is unreachable; otherwise, the version of the API server is used';
+const VERSION = 'control plane version for --dry-run if the API server is unreachable (default: version of the API server)';
 const TOKEN = 'none; with --print-join-command, an existing usable token, otherwise a new one';
 
 const NOTES =
-  'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. A kubelet-config that an administrator edited is kept. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
+  'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. An existing kubelet-config from a file of --config, or edited by an administrator, is kept unless --force-upload is given. The control plane settings are only stored in kubeadm-config. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
 
 function adoptRequest(_: readonly string[], options: CommandOptions): WithPlan<AdoptRequest> {
   const cluster = kubeconfigRequest(options);

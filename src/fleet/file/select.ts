@@ -18,7 +18,7 @@ export interface Selection {
 
 export const ALL_HOSTS: Selection = { limit: [], groups: [] };
 
-/** What hosts are selected by. */
+/** Criteria that select hosts. */
 export type Selectable = Pick<ResolvedHost, 'name' | 'groups' | 'role' | 'nodeRegistration'>;
 
 /**

@@ -96,7 +96,7 @@ export async function approvePlan(
 
 /**
  * Inspects all hosts before the first is changed, with the checks of a run. If a reachable host is refused, no host is
- * changed, unless `--max-fail` permits as many. The changes are planned again when they are made. Hosts that wait for
+ * changed, unless their number is within `--max-fail`. The changes are planned again when they are made. Hosts that wait for
  * the bootstrap of a cluster are not inspected.
  * @throws AppError with exit code 2 if a host does not accept a value of the file; errors of opening the cluster; an
  * interruption

@@ -183,7 +183,7 @@ function revertTime(commit: CommitRecord): string {
   return `${new Date(revertsAt(commit) * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** What distinguishes a host from the fleet file and from its files, as clauses; empty: nothing. */
+/** Differences between a host, the fleet file and the files on disk, as clauses. */
 function driftsOf(outcome: HostOutcome, { commit, nodeName, pending, failures }: Inspected): readonly string[] {
   const found = pendingOf(outcome, nodeName === null ? { pending: [], failures: [] } : { pending, failures });
   const overrides = overridesOf(outcome).length;

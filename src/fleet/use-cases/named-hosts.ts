@@ -25,7 +25,7 @@ interface HostNames {
 interface NameUse {
   /** The hosts or their Nodes are changed: the hosts are not asked for their Nodes, because a host could claim any Node. */
   readonly changes: boolean;
-  /** What a name is that is not in the fleet file. Default: an address, but refused with `--fleet`. */
+  /** Meaning of a name that the fleet file does not contain. Default: an address, but refused with `--fleet`. */
   readonly others?: 'addresses' | 'nodes';
 }
 

@@ -38,14 +38,14 @@ const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfig
 const USED_FIELDS: readonly string[] = ['bootstrapTokens', 'dryRun', 'skipPhases'];
 
 /**
- * Prepares `cluster adopt`. The workflow runs on the local host, and neither reads nor changes it.
+ * Prepares `cluster adopt`. It needs no host: the local host only runs the workflow.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API server
  */
 export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, scope: CommandScope): Promise<OpenedAdopt> {
   const loaded = await loadConfigFile(services, request.config, ADOPT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
   const warnings = [...requireValid(config), ...ignoredFields(loaded)];
-  // Phases that only init has are skipped anyway.
+  // adopt has no such phases.
   const skipPhases = config.init?.skipPhases?.filter((name) => hasPhase(adoptWorkflow, name) || !hasPhase(initWorkflow, name));
   const run = withDocument(request.run, { dryRun: config.init?.dryRun, skipPhases });
   const { dryRun } = run;
@@ -83,6 +83,6 @@ function ignoredFields({ init = {}, positions }: LoadedConfig): readonly Warning
   return Object.keys(init).flatMap((path) => {
     const position = positions.get(`InitConfiguration.${path}`);
     if (position === undefined || USED_FIELDS.includes(path)) return [];
-    return [problemAsWarning({ code: 'CONFIG_IGNORED_FIELD', message: 'is ignored: cluster adopt changes no host', path, position })];
+    return [problemAsWarning({ code: 'CONFIG_IGNORED_FIELD', message: 'ignored, because cluster adopt changes no host', path, position })];
   });
 }

@@ -21,8 +21,7 @@ export interface HostsSettings {
   /** Absent: the default limits; the command has no options for them. */
   readonly rules?: RulesRequest;
   /**
-   * Absent: only new files are written, which no other run changes. This requires only permission for the
-   * directories.
+   * Absent: the run takes no lock on the hosts and needs no administrator there, because it only creates new files.
    */
   readonly writing?: WritingRequest;
 }
@@ -42,7 +41,7 @@ export interface HostsCommand {
   readonly skippedPhases?: readonly string[];
   /**
    * Inspect all hosts before the first is changed. A host whose Node another host claims is not changed; if a host is
-   * refused, no host is changed, unless `--max-fail` permits as many.
+   * refused, no host is changed, unless their number is within `--max-fail`.
    */
   readonly inspectsFirst?: boolean;
   /** With `inspectsFirst`: inspect and plan each host again when its change is started. */
@@ -120,7 +119,7 @@ export async function runTargets(
   return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
 }
 
-/** The error of a single host is the failure as it is: it names no host that the user did not name. */
+/** With a single host, its error is reported unchanged, without the name of the host. */
 function failureOf(
   result: FleetResult,
   { signal, dryRun, hasRules }: { readonly signal: AbortSignal; readonly dryRun: boolean; readonly hasRules: boolean },
