@@ -238,7 +238,7 @@ const BUNDLES = [
  * As PEM: SSL_CERT_FILE or the distribution's bundle, else Node's built-in CAs; plus NODE_EXTRA_CA_CERTS.
  * Unreadable files are ignored: verification then fails and reports the unknown CA.
  */
-export async function trustedCas(env: ProxyEnvironment): Promise<readonly string[]> {
+async function trustedCas(env: ProxyEnvironment): Promise<readonly string[]> {
   const extra = await read(env.NODE_EXTRA_CA_CERTS);
   const [bundle] = (await Promise.all((env.SSL_CERT_FILE ? [env.SSL_CERT_FILE] : BUNDLES).map(read))).flat();
   return [...(bundle === undefined ? rootCertificates : [bundle]), ...extra];

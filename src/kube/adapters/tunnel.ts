@@ -18,7 +18,7 @@ export function tunnelAgent(proxy: URL, tls: AgentOptions): Agent {
 }
 
 /** With CONNECT. @throws ProxyError */
-export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
+function openHttpTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const destination = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
   return new Promise((resolve, reject) => {

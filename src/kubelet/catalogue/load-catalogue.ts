@@ -130,7 +130,7 @@ function inItsType(field: Field): Field {
  * The type of KubeletConfiguration (v1beta1).
  * @param all all fields of one minor, including the header
  */
-export function configurationTypeOf(all: Iterable<Field>): ObjectNode {
+function configurationTypeOf(all: Iterable<Field>): ObjectNode {
   const children = new Map<string, Field[]>();
   for (const field of all) {
     const parent = field.path.slice(0, Math.max(field.path.lastIndexOf('.'), 0));

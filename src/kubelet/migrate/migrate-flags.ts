@@ -303,4 +303,4 @@ export const REMOVED_FLAGS: ReadonlyMap<string, RemovedFlag> = new Map<string, R
 ]);
 
 /** Text for a flag without further information. */
-export const UNKNOWN_REMOVAL: Pick<RemovedFlag, 'message'> = { message: 'no replacement' };
+const UNKNOWN_REMOVAL: Pick<RemovedFlag, 'message'> = { message: 'no replacement' };

@@ -16,7 +16,7 @@ export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubelet
 /** The directory of the drop-ins that `dynamic enable` writes. */
 export const DROP_IN_DIRECTORY = POINTER_DROP_IN.slice(0, POINTER_DROP_IN.lastIndexOf('/'));
 /** Line in the agent unit if the directory existed before: `dynamic disable` then keeps the directory even if empty. */
-export const KEEP_DROP_IN_DIRECTORY_MARKER = `# ${DROP_IN_DIRECTORY} existed before.`;
+const KEEP_DROP_IN_DIRECTORY_MARKER = `# ${DROP_IN_DIRECTORY} existed before.`;
 
 /**
  * The drop-in that makes the pointer override `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. Without a pointer

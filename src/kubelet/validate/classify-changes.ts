@@ -159,10 +159,7 @@ function raised(sizeOf: (value: number) => number) {
  * neither is a field that is switched off.
  * @param change effective values; undefined: unset
  */
-export function leadsTo(
-  { when }: Danger,
-  { before, after }: { readonly before: Json | undefined; readonly after: Json | undefined },
-): boolean {
+function leadsTo({ when }: Danger, { before, after }: { readonly before: Json | undefined; readonly after: Json | undefined }): boolean {
   if (when === undefined) return true;
   if ('to' in when) return jsonEqual(after ?? false, when.to);
   if ('isSet' in when) return after !== undefined && after !== '';

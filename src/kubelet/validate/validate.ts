@@ -203,7 +203,7 @@ const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
 };
 
 /** Warnings about changes that are not safe on a node running with another configuration. */
-export function liveChangeWarnings(running: JsonObject, desired: JsonObject, options: RuleFacts): readonly NamedFinding[] {
+function liveChangeWarnings(running: JsonObject, desired: JsonObject, options: RuleFacts): readonly NamedFinding[] {
   return classifyChanges(running, desired, options).flatMap((change): NamedFinding[] =>
     change.class === 'safe' ? [] : [{ id: 'KUBELET_UNSAFE_LIVE', path: change.path, message: liveMessage(change, change.class) }],
   );
@@ -218,7 +218,7 @@ function shown(value: ClassifiedChange['before']): string {
 }
 
 /** Warnings about command-line flags that override the file. */
-export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor, catalogue }: RuleFacts): readonly NamedFinding[] {
+function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor, catalogue }: RuleFacts): readonly NamedFinding[] {
   const leaves = leavesOf(given);
   return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): NamedFinding[] => {
     const field = catalogue.flag(name, minor)?.field ?? null;
