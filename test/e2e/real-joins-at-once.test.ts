@@ -85,14 +85,14 @@ describe.skipIf(requirement('control planes that join at once', missing))('contr
       return code === '0' ? [] : [`${program} on ${host}: exit code ${code}: ${lab.run(host, 'tail -15 /root/run.log')}`];
     });
     if (failed.length > 0) return failed;
-    expect(voters()).toBe(1 + JOINING.length);
     const labelled = lab.run('node1', `${KUBECTL} get nodes -l node-role.kubernetes.io/control-plane -o name`).trim().split('\n');
-    expect(labelled.sort()).toEqual(lab.names.map((name) => `node/${name}`));
-    return [];
+    const missing = JOINING.filter((host) => !labelled.includes(`node/${host}`)).map((host) => `${program}: ${host} is no control plane`);
+    const absent = Array.from({ length: 1 + JOINING.length - voters() }, () => `${program}: an etcd member does not vote`);
+    return missing.length > 0 ? missing : absent;
   };
 
   it(
-    'all succeed, as with kubeadm',
+    'succeed as often as with kubeadm',
     () => {
       const counts = { kubeletadm: 0, kubeadm: 0 };
       const failures: string[] = [];
@@ -106,6 +106,7 @@ describe.skipIf(requirement('control planes that join at once', missing))('contr
           console.log(`round ${round}: ${program} ${counts[program]} of ${round * JOINING.length} (${seconds} s)\n${failed.join('\n')}`);
         }
       }
+      expect(counts.kubeadm, 'kubeadm joined no control plane: the comparison shows nothing').toBeGreaterThan(0);
       expect(counts.kubeletadm, failures.join('\n')).toBeGreaterThanOrEqual(counts.kubeadm);
     },
     ROUNDS * 1_500_000,

@@ -93,7 +93,7 @@ describe('cluster adopt', () => {
       [6, 'patches'],
     ])
       expect(stderr).toMatch(
-        new RegExp(`host.yaml:${line}:[0-9]+: ${field}: is ignored: cluster adopt changes no host \\[CONFIG_IGNORED_FIELD\\]`),
+        new RegExp(`host.yaml:${line}:[0-9]+: ${field}: ignored, because cluster adopt changes no host \\[CONFIG_IGNORED_FIELD\\]`),
       );
   });
 
