@@ -94,7 +94,7 @@ export async function uploadFleetCerts(
   {
     hosts,
     file,
-    access: { cluster },
+    access: { cluster, apiServer },
   }: Pick<ResolvedFleet, 'file'> & { readonly hosts: readonly PlannedHost[]; readonly access: FleetAccess },
   connectTo: (host: PlannedHost) => Promise<Host>,
 ): Promise<Secret> {
@@ -109,7 +109,7 @@ export async function uploadFleetCerts(
     file,
     reporter,
     config: emptyConfig(),
-    given: cluster,
+    given: { cluster, apiServer },
     showCertificateKey: (made) => {
       key = made;
     },

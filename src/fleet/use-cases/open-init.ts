@@ -54,7 +54,6 @@ interface OpenedInit extends HostsCommand {
 const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
 /** @see kubeadm 1.36 cmd/kubeadm/app/cmd/phases/init: the phases with options.KubeconfigPath in InheritFlags */
 const KUBECONFIG_PHASES = ['upload-config', 'upload-certs', 'bootstrap-token', 'addon'];
-const NOT_GIVEN = { cluster: null, apiServer: undefined, warnings: [] } as const;
 
 /**
  * Prepares `init` and `init phase NAME...`. As in kubeadm, only some phases have `--kubeconfig`: with it they create their
@@ -77,9 +76,9 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const { run } = node;
   const targets = await readHostTargets(services, request.hosts);
   if (targets.length > 1) throw oneHost(targets);
-  const opened = isGiven ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter }) : NOT_GIVEN;
-  const given = opened.cluster;
-  if (given !== null) scope.opened(given);
+  const given = isGiven ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter }) : null;
+  const cluster = given?.cluster ?? null;
+  if (cluster !== null) scope.opened(cluster);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
   const init = config.init ?? {};
@@ -102,7 +101,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
     given,
-    givenServer: opened.apiServer,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     kubeconfigDir: request.kubeconfigDir,
     bootstrapTokens: init.bootstrapTokens ?? [],
@@ -124,9 +122,9 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     planHost: (context, own) =>
       onlyWaits(onlyPhase) ? planWorkflow(initWaitWorkflow, context, options, own) : planWorkflow(initWorkflow, context, options, own),
     targets,
-    cluster: given,
+    cluster,
     run,
-    warnings: [...warnings, ...opened.warnings],
+    warnings: [...warnings, ...(given?.warnings ?? [])],
     joinCommands,
     certificateKey: () => certificateKey,
   };

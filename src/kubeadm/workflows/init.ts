@@ -67,8 +67,6 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** URL and CA of a given kubeconfig, for joining nodes; null: it contains no CA; undefined: those of this host are used. */
-  readonly givenServer?: Admission['apiServer'] | undefined;
   /** Whether a phase is skipped by name, independent of a single requested phase. */
   readonly skips: (phase: string) => boolean;
   readonly connectEtcd: ConnectEtcd;
@@ -171,9 +169,8 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
   const { etcd } = applyClusterDefaults(options.cluster);
   const { phases } = initWorkflow;
   const observed = await observeControlPlane(context, withAdvertiseAddress(options, node), { etcd, phases });
-  const isGiven = options.given !== null || options.givenServer !== undefined;
-  const routes = await apiServerRoutes(context, { ...options, isGiven }, observed.localAPIEndpoint);
-  const { running, lockedOut } = await findRunning(context, options.given, routes);
+  const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
+  const { running, lockedOut } = await findRunning(context, routes);
   const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
   return { node, observed, routes, running, lockedOut, found };
 }
@@ -190,7 +187,7 @@ async function resolveInitCluster({ node, observed, found }: InitHost, options: 
     skips: options.skips,
   };
   if (given === null) return withMinor(await resolveClusterConfiguration(input));
-  const { version, warnings } = await controlPlaneVersion(given, declared, null);
+  const { version, warnings } = await controlPlaneVersion(given.cluster, declared, null);
   const current = { ...input, found: { kubernetesVersion: version, ...found.model } };
   if (selects('addon/coredns') || selects('addon/kube-proxy')) return withMinor(await resolveClusterConfiguration(current));
   const corrected = declared.kubernetesVersion === undefined ? declared : { ...declared, kubernetesVersion: version };
@@ -231,7 +228,7 @@ function withMinor({ cluster, warnings }: ResolvedCluster) {
 
 /** Everything that joining nodes need: URL and CA of the API server, tokens, certificates for control planes. */
 interface Admission {
-  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly apiServer: NonNullable<InitOptions['given']>['apiServer'];
   readonly tokens: InitTokens;
   /** Null: no certificates are uploaded. */
   readonly shared: PreparedUpload | null;
@@ -261,13 +258,13 @@ async function prepareAdmission(
 
 /** The API server of the given kubeconfig, else that of the host; at the control plane endpoint, if one is declared. */
 function serverToJoin(
-  { givenServer }: InitOptions,
+  { given }: InitOptions,
   { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
   { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
 ): Admission['apiServer'] {
   // The host need not be part of the cluster of a given kubeconfig.
-  if (givenServer !== undefined)
-    return givenServer && { ...givenServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
+  if (given !== null)
+    return given.apiServer && { ...given.apiServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
   const caPem = pki.textAt(pkiPath(certificatesDir, 'ca', 'crt'));
   return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }

@@ -164,6 +164,20 @@ describe('a phase of init with --kubeconfig', () => {
     expect(stdout).toContain('cluster-info');
   });
 
+  it('accepts any declared version in a dry run in which the API server is unreachable', async () => {
+    const version = async () => Promise.reject(new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' }));
+    const plan = (name: string, declared: string) => {
+      const args = ['init', 'phase', ...name.split(' '), '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS];
+      const services = () => ({ connectCluster: async () => Object.assign(fakeCluster(), { version }) });
+      return runCommand([...args, '--kubeconfig', withCa, '--kubernetes-version', declared], { services });
+    };
+    const { code, stdout, stderr } = await plan('bootstrap-token', 'v1.34.1');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('cluster-info');
+    expect((await plan('upload-config kubeadm', 'v1.34.1')).stdout).toContain('kubernetesVersion: v1.34.1');
+    expect((await plan('addon coredns', 'v1.34.1')).stderr).toContain('[KUBERNETES_VERSION_UNSUPPORTED]');
+  });
+
   it('declares the version of the API server in a new kubeadm-config', async () => {
     const { code, stderr, cluster } = await phase('upload-config kubeadm', 'v1.35.3');
     expect(code, stderr).toBe(0);

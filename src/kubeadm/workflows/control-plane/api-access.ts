@@ -166,10 +166,13 @@ export function apiServerNotUp(host: string): AppError {
 /** Options for reaching the API server of a host. */
 export interface ApiServerRouteOptions {
   readonly connect: ConnectControlPlane;
-  /** Connected with given credentials, for single phases; null: the credentials on the host are used. */
-  readonly given: Cluster | null;
-  /** A kubeconfig was given, also if `given` is null because its API server is unreachable in a dry run. */
-  readonly isGiven?: boolean;
+  /** The given kubeconfig, for single phases; null: the credentials on the host are used. */
+  readonly given: {
+    /** Null: its API server is unreachable, in a dry run. */
+    readonly cluster: Cluster | null;
+    /** URL and CA, for joining nodes; null: it contains no CA. */
+    readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  } | null;
   /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
 }
@@ -187,11 +190,11 @@ export interface ApiServerRoutes {
 /** Given credentials replace all routes; otherwise each kubeconfig of the host has its own route. */
 export async function apiServerRoutes(
   context: PhaseContext,
-  { connect, given, isGiven = given !== null, opened }: ApiServerRouteOptions,
+  { connect, given, opened }: ApiServerRouteOptions,
   endpoint: Parameters<typeof localServer>[0],
 ): Promise<ApiServerRoutes> {
-  if (isGiven) {
-    const access: ApiAccess = { reach: async () => given, close: async () => undefined };
+  if (given !== null) {
+    const access: ApiAccess = { reach: async () => given.cluster, close: async () => undefined };
     return { api: access, superApi: access, reachAsAdmin: access.reach, use: () => undefined };
   }
   const files = await observe(context.host, fileFacts([ADMIN_CONF, SUPER_ADMIN_CONF]), context.signal);
@@ -226,11 +229,10 @@ export async function apiServerRoutes(
  */
 export async function findRunning(
   context: PhaseContext,
-  given: Cluster | null,
   { superApi, api }: Pick<ApiServerRoutes, 'superApi' | 'api'>,
 ): Promise<{ readonly running: Cluster | null; readonly lockedOut: AppError | null }> {
   try {
-    return { running: given ?? (await superApi.reach(context)) ?? (await api.reach(context)), lockedOut: null };
+    return { running: (await superApi.reach(context)) ?? (await api.reach(context)), lockedOut: null };
   } catch (error) {
     if (isAppError(error, 'CLUSTER_UNAUTHORIZED')) return { running: null, lockedOut: error };
     throw error;
