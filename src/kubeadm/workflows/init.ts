@@ -1,5 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import { releaseOfVersion } from '../../base/kubernetes-version.ts';
+import { parseKubernetesVersion, releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
@@ -57,9 +57,10 @@ import {
   type ResolveClusterInput,
   type ResolvedCluster,
   resolveClusterConfiguration,
+  withoutSkippedAddons,
 } from './control-plane/resolve-cluster-configuration.ts';
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
-import { controlPlaneVersion, type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS } from './node/design-first-node.ts';
+import { controlPlaneVersion, type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
 import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
 
@@ -177,21 +178,14 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
 
 /** In a given cluster, only an add-on has the declared version, which must then be supported; as in `cluster adopt`. */
 async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions) {
-  const { given, cluster: declared, selects } = options;
-  const input = {
-    found: found.model ?? {},
-    declared,
-    bindPort: observed.localAPIEndpoint.bindPort,
-    kubelet: node.facts.kubelet,
-    releaseOf: options.releaseOf,
-    skips: options.skips,
-  };
+  const { given, cluster: declared, selects, releaseOf, skips } = options;
+  const { bindPort } = observed.localAPIEndpoint;
+  const input = { found: found.model ?? {}, declared, bindPort, kubelet: node.facts.kubelet, releaseOf, skips };
   if (given === null) return withMinor(await resolveClusterConfiguration(input));
   const { version, warnings } = await controlPlaneVersion(given.cluster, declared, null);
-  const current = { ...input, found: { kubernetesVersion: version, ...found.model } };
-  if (selects('addon/coredns') || selects('addon/kube-proxy')) return withMinor(await resolveClusterConfiguration(current));
-  const corrected = declared.kubernetesVersion === undefined ? declared : { ...declared, kubernetesVersion: version };
-  const { cluster } = await resolveClusterConfiguration({ ...current, declared: corrected, isExisting: true });
+  if (selects('addon/coredns') || selects('addon/kube-proxy'))
+    return withMinor(await resolveClusterConfiguration({ ...input, found: { kubernetesVersion: version, ...found.model } }));
+  const cluster = withoutSkippedAddons(settingsOf(input.found, declared, version, bindPort), skips);
   return { cluster, warnings, minor: parseMinor(version) ?? NEWEST_MINOR };
 }
 
@@ -309,7 +303,9 @@ function inputOf(
     save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
     wait: controlPlane.wait,
     uploadKubeadm: {
-      clusterConfiguration: encodeClusterConfiguration(cluster),
+      // An unreachable API server has no version.
+      clusterConfiguration:
+        parseKubernetesVersion(cluster.kubernetesVersion)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
       currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
       assumeEmptyCluster,
     },

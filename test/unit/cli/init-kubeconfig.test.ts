@@ -166,15 +166,16 @@ describe('a phase of init with --kubeconfig', () => {
 
   it('accepts any declared version in a dry run in which the API server is unreachable', async () => {
     const version = async () => Promise.reject(new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' }));
-    const plan = (name: string, declared: string) => {
+    const plan = (name: string, ...declared: readonly string[]) => {
       const args = ['init', 'phase', ...name.split(' '), '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS];
       const services = () => ({ connectCluster: async () => Object.assign(fakeCluster(), { version }) });
-      return runCommand([...args, '--kubeconfig', withCa, '--kubernetes-version', declared], { services });
+      return runCommand([...args, '--kubeconfig', withCa, ...declared.flatMap((each) => ['--kubernetes-version', each])], { services });
     };
     const { code, stdout, stderr } = await plan('bootstrap-token', 'v1.34.1');
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('cluster-info');
     expect((await plan('upload-config kubeadm', 'v1.34.1')).stdout).toContain('kubernetesVersion: v1.34.1');
+    expect((await plan('upload-config kubeadm')).stdout).toContain('needs the version of the control plane (--kubernetes-version)');
     expect((await plan('addon coredns', 'v1.34.1')).stderr).toContain('[KUBERNETES_VERSION_UNSUPPORTED]');
   });
 
@@ -203,6 +204,15 @@ describe('a phase of init with --kubeconfig', () => {
     const { code, stderr, cluster } = await phase(name, version);
     expect(code, stderr).toBe(0);
     expect(await map(cluster, namespace, object)).toBeDefined();
+  });
+
+  it('declares the port of --apiserver-bind-port and a skipped add-on in a new kubeadm-config', async () => {
+    const more = ['--control-plane-endpoint', 'api.test', '--apiserver-bind-port', '7443', '--skip-phases', 'addon/kube-proxy'];
+    const { code, stderr, cluster } = await phase('upload-config kubeadm', 'v1.34.1', more);
+    expect(code, stderr).toBe(0);
+    const text = await map(cluster, 'kube-system', 'kubeadm-config');
+    expect(text).toContain('controlPlaneEndpoint: api.test:7443');
+    expect(text).toContain('proxy:\\n  disabled: true');
   });
 
   it('refuses add-ons of an unsupported version', async () => {

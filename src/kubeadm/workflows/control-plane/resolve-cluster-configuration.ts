@@ -20,8 +20,6 @@ export interface ResolveClusterInput {
   /** Resolves a version label (`stable-1`) at the release server; null: the server does not answer. */
   readonly releaseOf: (label: string, ci: boolean) => Promise<string | null>;
   readonly skips: (phase: string) => boolean;
-  /** The control plane is not created: its version need not be supported. */
-  readonly isExisting?: true;
 }
 
 export interface ResolvedCluster {
@@ -31,8 +29,7 @@ export interface ResolvedCluster {
 
 /**
  * The settings of a new cluster: declared settings merged over existing ones, with a release as version. The default
- * version is that of the kubelet on the host (kubeadm asks the release server for the newest). As in kubeadm, an add-on
- * whose phase is skipped is disabled.
+ * version is that of the kubelet on the host (kubeadm asks the release server for the newest).
  * @throws AppError KUBERNETES_VERSION_UNSUPPORTED, exit code 2
  */
 export async function resolveClusterConfiguration(input: ResolveClusterInput): Promise<ResolvedCluster> {
@@ -40,15 +37,9 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
   const { version, warnings } = await resolveVersion(input);
   const release = releaseOfVersion(version);
   const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
-  const unsupported = input.isExisting ? null : unsupportedVersion(release);
+  const unsupported = unsupportedVersion(release);
   if (unsupported !== null) throw new AppError(unsupported, { exitCode: 2 });
   const merged = applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion: version }, bindPort);
-  const off = (addon: string): boolean => skips(`addon/${addon}`);
-  const cluster = {
-    ...merged,
-    ...(off('coredns') ? { dns: { ...merged.dns, disabled: true } } : {}),
-    ...(off('kube-proxy') ? { proxy: { ...merged.proxy, disabled: true } } : {}),
-  };
   const newer: readonly Warning[] =
     minor > NEWEST_CONTROL_PLANE
       ? [
@@ -58,7 +49,16 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
           },
         ]
       : [];
-  return { cluster, warnings: [...warnings, ...newer] };
+  return { cluster: withoutSkippedAddons(merged, skips), warnings: [...warnings, ...newer] };
+}
+
+/** As in kubeadm, an add-on whose phase is skipped is disabled. */
+export function withoutSkippedAddons(cluster: DefaultedCluster, skips: ResolveClusterInput['skips']): DefaultedCluster {
+  return {
+    ...cluster,
+    ...(skips('addon/coredns') ? { dns: { ...cluster.dns, disabled: true } } : {}),
+    ...(skips('addon/kube-proxy') ? { proxy: { ...cluster.proxy, disabled: true } } : {}),
+  };
 }
 
 async function resolveVersion(input: ResolveClusterInput): Promise<{ version: string; warnings: readonly Warning[] }> {

@@ -128,8 +128,16 @@ async function readEditedKubeletConfig(cluster: Cluster | null, catalogue: Catal
 /** Settings found in a cluster that does not exist yet. */
 export const NO_CLUSTER_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
 
-/** Merges declared settings over those of the cluster. `version` replaces the cluster's version only if one is declared. */
-export function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {
+/**
+ * Merges declared settings over those of the cluster. `version` replaces the cluster's version only if one is declared.
+ * @param bindPort as for `applyClusterDefaults`
+ */
+export function settingsOf(
+  found: ClusterConfiguration,
+  declared: ClusterConfiguration,
+  version: string,
+  bindPort?: number,
+): DefaultedCluster {
   const kubernetesVersion = declared.kubernetesVersion === undefined ? (found.kubernetesVersion ?? version) : version;
-  return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion });
+  return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion }, bindPort);
 }
