@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { InitRequest, JoinCommands } from '../fleet/use-cases/open-init.ts';
+import { KUBECONFIG_PHASES } from '../kubeadm/config/kubeconfig-phases.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
@@ -112,8 +113,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitComm
   };
 }
 
-const KUBECONFIG =
-  'only for upload-config, upload-certs, bootstrap-token and addon: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)';
+const KUBECONFIG = `only for ${KUBECONFIG_PHASES.join(', ')}: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)`;
 
 const ADOPT_NOTES =
   'init creates a new cluster. To join hosts to a cluster that another program created, run cluster adopt, then join for each host.';

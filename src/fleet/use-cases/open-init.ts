@@ -4,6 +4,7 @@ import { isSelectedBy, phaseSelection, planWorkflow } from '../../host/run-workf
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import { KUBECONFIG_PHASES } from '../../kubeadm/config/kubeconfig-phases.ts';
 import {
   controlPlaneConnector,
   etcdConnector,
@@ -52,8 +53,6 @@ interface OpenedInit extends HostsCommand {
 }
 
 const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
-/** @see kubeadm 1.36 cmd/kubeadm/app/cmd/phases/init: the phases with options.KubeconfigPath in InheritFlags */
-const KUBECONFIG_PHASES = ['upload-config', 'upload-certs', 'bootstrap-token', 'addon'];
 
 /**
  * Prepares `init` and `init phase NAME...`. As in kubeadm, only some phases have `--kubeconfig`: with it they create their
