@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import { decodeDataField, discoveryCluster, type KubeconfigCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { caPinOf } from '../../x509/ca-pin.ts';
 import { nameInOrder } from '../../x509/describe-certificate.ts';
-import { type CertificateContent, parseCertificates } from '../../x509/read-certificate.ts';
+import { type CertificateContent, MOST_CERTIFICATES, parseCertificates } from '../../x509/read-certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { caExpired, caNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 
@@ -30,7 +30,10 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
     return refuse(cluster.caFile === undefined ? 'it contains no CA' : 'it refers to a CA file instead of embedding the CA');
   const caPem = decodeDataField(cluster.caData);
   const certificates = parseCertificates(caPem);
-  if (certificates === null) return refuse('its certificate-authority-data contains a certificate that cannot be read, or more than 1,000');
+  if (certificates === null)
+    return refuse(
+      `its certificate-authority-data contains a certificate that cannot be read, or more than ${MOST_CERTIFICATES.toLocaleString('en')}`,
+    );
   if (certificates.length === 0) return refuse('its certificate-authority-data contains no certificates');
   return { server: cluster.server, caPem, certificates };
 }
