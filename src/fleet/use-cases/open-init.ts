@@ -74,7 +74,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const node = await readNodeOptions(services, { config, kind: 'init', node: request.node, run: request.run, staged, reporter });
   const { run } = node;
   const targets = await readHostTargets(services, request.hosts);
-  if (targets.length > 1) throw oneHost(targets);
+  if (targets.length > 1) throw oneHost(targets, onlyPhase);
   const given = isGiven ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter }) : null;
   const cluster = given?.cluster ?? null;
   if (cluster !== null) scope.opened(cluster);
@@ -130,17 +130,30 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
 }
 
 function existingCluster({ cluster: { kubeconfig, context }, run: { onlyPhase } }: InitRequest): AppError {
-  const subject = onlyPhase === undefined ? 'it' : `init phase ${onlyPhase.replace('/', ' ')}`;
-  const message = `init creates a new control plane, so ${subject} has no option ${kubeconfig === undefined ? '--context' : '--kubeconfig'}`;
-  const file = kubeconfig ?? 'FILE';
-  const options = `--kubeconfig ${file}${context === undefined ? '' : ` --context ${context}`}`;
-  const hint = `To join hosts to the cluster of ${file}, run kubeletadm cluster adopt ${options}, then kubeletadm join for each host`;
-  return usageError(message, hint);
+  const option = kubeconfig === undefined ? '--context' : '--kubeconfig';
+  if (onlyPhase !== undefined) {
+    const message = `${phaseWords(onlyPhase)} has no option ${option}`;
+    const join = 'To join hosts to an existing cluster, run kubeletadm cluster adopt, then kubeletadm join for each host';
+    return usageError(message, `Only these phases of init have the option: ${KUBECONFIG_PHASES.join(', ')}. ${join}`);
+  }
+  const options = `--kubeconfig ${kubeconfig ?? 'FILE'}${context === undefined ? '' : ` --context ${context}`}`;
+  const hint = `To join hosts to ${kubeconfig === undefined ? 'an existing cluster' : `the cluster of ${kubeconfig}`}, run kubeletadm cluster adopt ${options}, then kubeletadm join for each host`;
+  return usageError(`init creates a new control plane, so it has no option ${option}`, hint);
 }
 
-function oneHost(targets: readonly HostTarget[]): AppError {
-  const names = targets.map(targetName).join(', ');
-  const message = `init bootstraps the first control plane of a cluster on one host, but ${targets.length} hosts were given: ${names}`;
-  const hint = 'Run kubeletadm init with one --host, then join the other hosts: kubeletadm join --control-plane';
+/** `init phase certs ca`. */
+function phaseWords(phase: string): string {
+  return `init phase ${phase.replace('/', ' ')}`;
+}
+
+function oneHost(targets: readonly HostTarget[], onlyPhase: string | undefined): AppError {
+  const given = `but ${targets.length} hosts were given: ${targets.map(targetName).join(', ')}`;
+  const [message, hint] =
+    onlyPhase === undefined
+      ? [
+          `init bootstraps the first control plane of a cluster on one host, ${given}`,
+          'Run kubeletadm init with one --host, then join the other hosts: kubeletadm join --control-plane',
+        ]
+      : [`${phaseWords(onlyPhase)} runs on one host, ${given}`, 'Pass one --host'];
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
