@@ -80,12 +80,12 @@ export async function buildProgram(
 const SHOWS_PHASES = /^(?:phase|help|--help|-[a-gi-z]*h[a-z]*)$/;
 const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': [], 'upgrade node': [] };
 
-/** Commands that change nothing: an interrupted one has nothing to resume. */
+/** Commands that change nothing, as each with `--dry-run`: an interrupted one has nothing to resume. */
 const READING =
   /^(?:plan|plan show|agent|lab|version|completion|explain|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
 
 function isReading(command: Command, options: CommandOptions): boolean {
-  return READING.test(pathOf(command)) && options.repair === undefined;
+  return options.dryRun === true || (READING.test(pathOf(command)) && options.repair === undefined);
 }
 
 /** The same exit code, without the advice to rerun the command. */

@@ -66,7 +66,7 @@ export function watchRun(
   const reporterOf = (host: string): Reporter => (reads && !asEvents && !isSingle ? warnings.of(display.of(host)) : display.of(host));
   let changing: readonly string[] = [];
   const forget = onAbort(isSingle ? undefined : signal, () => {
-    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
+    reporter.report({ level: reads ? 'info' : 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing, { reads }) });
   });
   const { hosts: names = null, retryCommand = null } = interruption ?? {};
   const hosts = names === null ? null : interruptionLog(clock, names);

@@ -123,6 +123,7 @@ describe('an interrupted command', () => {
   it.each<[readonly string[], string]>([
     [['fleet', 'inventory', '-f', fleet], ''],
     [['dynamic', 'inspect', '127.0.0.1'], ''],
+    [['reset', '--host', '127.0.0.1:1', '--dry-run'], ''],
     [['reset', '--force', '--host', '127.0.0.1:1'], 'interrupted by SIGINT. Rerun the same command to resume. [INTERRUPTED]\n'],
   ])('%j', async (argv, text) => {
     const controller = new AbortController();
