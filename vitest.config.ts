@@ -15,6 +15,8 @@ const shared = <T extends ReturnType<typeof project>>({ test }: T) => ({ test: {
 
 export default defineConfig({
   test: {
+    // A missing snapshot is a failure, here as in CI; `npx vitest -u FILE` writes it.
+    update: 'none',
     // Vitest would leave a processor free. One worker more than processors: many tests wait for other processes.
     maxWorkers: availableParallelism() + 2,
     projects: [
