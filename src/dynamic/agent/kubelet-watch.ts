@@ -117,7 +117,7 @@ async function inspect(watch: Watch, state: AgentState): Promise<Observation> {
   const own = nodeOf(watch, state);
   const payload = await watch.readPayload(desired);
   const config = configOf(payload, catalogue, minorOfNode(node));
-  const since = { restarts: state.watch.restarts, sinceSeconds: switchedAt / 1000, signal };
+  const since = { restarts: state.watch.exits.restarts, sinceSeconds: switchedAt / 1000, signal };
   const { pid, ageMs, ...seen } = await inspectKubelet(host, { healthzUrl: healthzUrl(config), ...since });
   const isDesired = desired !== null && seen.runs === desired && pid !== null;
   const isProven = isDesired && (await proven.of(pid, () => prove(watch, desired, ageMs))) !== null;

@@ -8,6 +8,7 @@ import {
   type Timing,
 } from '../../kubelet/health/assess.ts';
 import { mergeBaselines, type TrialBaseline, withoutPods } from '../../kubelet/health/baseline.ts';
+import { NO_EXITS } from '../../kubelet/health/exits.ts';
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/layers/config-source.ts';
 import {
   type AgentEffect,
@@ -212,7 +213,7 @@ function switched(state: AgentState, event: EventOf<'switched'>, now: number): A
       active,
       lastObserved: isObserved ? active : state.lastObserved,
       notObservedReason: isObserved ? null : NOT_OBSERVED,
-      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts },
+      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, exits: { ...NO_EXITS, restarts, fewest: restarts } },
       // The configuration of an unfinished trial has been replaced.
       baseline: state.phase === 'trial' ? state.baseline : null,
     },
