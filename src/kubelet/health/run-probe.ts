@@ -20,11 +20,11 @@ export type ProbeOutcome = Exclude<ProbeResult, { readonly state: 'starting' }> 
 type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
 
 /** A probe pod, created through the API server or as a static pod of the kubelet. */
-export interface ProbeDriver<Seen = ProbeReading> {
+export interface ProbeDriver {
   /** `NAMESPACE/NAME`. */
   readonly name: string;
   /** Creates the pod if that was not done yet, and reads it. */
-  observe(): Promise<Seen>;
+  observe(): Promise<ProbeReading>;
   /** The error about the pod that an Event or the kubelet's log has; null: none, or not readable. */
   explain(): Promise<string | null>;
   /** Deletes the pod if it may exist. */
@@ -50,10 +50,6 @@ export async function runProbe(
   },
 ): Promise<ProbeOutcome> {
   let failedAtMs: number | null = null;
-  const explained = async (seen: string): Promise<string> => {
-    const error = await driver.explain();
-    return error === null || seen.includes(error) ? seen : `${seen}; ${error}`;
-  };
   try {
     return await waitUntil<ProbeOutcome, Exclude<ProbeReading, { readonly state: 'started' | 'not-run' }>>(context, {
       probe: async (elapsedMs) => {
@@ -63,24 +59,30 @@ export async function runProbe(
         if (seen.state === 'starting') failedAtMs = null;
         if (seen.state !== 'failed' && seen.state !== 'unusable') return { pending: seen };
         failedAtMs ??= elapsedMs();
-        return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(seen.why) } };
+        return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(driver, seen.why) } };
       },
       ...wait,
       progressMs: 5_000,
       describe: (seen, waitedMs) => `waiting for probe pod ${driver.name}, ${Math.round(waitedMs / 1000)} s: ${textOf(seen)}`,
       timedOut: async (seen) =>
-        seen.state === 'unknown' ? { state: 'not-run', why: seen.seen } : { state: 'failed', why: await explained(textOf(seen)) },
+        seen.state === 'unknown' ? { state: 'not-run', why: seen.seen } : { state: 'failed', why: await explained(driver, textOf(seen)) },
     });
   } finally {
     await driver.remove();
   }
 }
 
+/** The cause of a failure, with the error that an Event or the log of the kubelet has. */
+export async function explained(driver: ProbeDriver, why: string): Promise<string> {
+  const error = await driver.explain();
+  return error === null || why.includes(error) ? why : `${why}; ${error}`;
+}
+
 function textOf(seen: { readonly seen: string } | { readonly why: string }): string {
   return 'seen' in seen ? seen.seen : seen.why;
 }
 
-export interface ApiProbe {
+interface ApiProbe {
   readonly cluster: Cluster;
   /** The client for the repeated reads of the pod. Default: `cluster`. */
   readonly reads?: Cluster | undefined;
@@ -229,7 +231,7 @@ export function staticProbe(
   { host, nodeName, clock, random, onIssue, signal }: StaticProbePorts,
   { staticPodPath, image }: ProbedKubelet,
   pods: () => readonly KubeObject[] | null,
-): ProbeDriver<ProbeResult | ProbeOutcome> {
+): ProbeDriver {
   // Another name each time, so that the mirror pod of an earlier probe is not taken for this one.
   const suffix = Math.floor(random() * 36 ** 5).toString(36);
   const name = `${PROBE_NAME}-${suffix.padStart(5, '0')}`;
