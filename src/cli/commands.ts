@@ -86,7 +86,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'explain',
-    description: 'Explain the code of an error or a warning: its cause, and how to fix it',
+    description: 'Explain the code of an error, a kubelet field, flag or gate, or the configuration of a host or Node',
     load: async () => (await import('./explain-command.ts')).defineExplain,
   },
   {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
-import { addNodeExplainOptions, type NodeExplainRequest, nodeExplainRequest, runNodeExplain } from './explain-node.ts';
+import { type NodeExplainRequest, runNodeExplain } from './explain-node.ts';
+import { addNodeExplainOptions, nodeExplainRequest } from './explain-options.ts';
 import { addSections } from './help-layout.ts';
 import { outputOption } from './options.ts';
 
