@@ -177,7 +177,10 @@ const destinations: Read = async (services, line) => {
 /** A host or Node, or a word, then a field. */
 const fieldOfHost = async (services: CommandServices, line: PartialLine, words: readonly Candidate[]): Promise<Values> => {
   if (line.args.length > 0) return { items: line.args.length === 1 ? await fieldsOf() : [] };
-  const [{ items: hosts }, found] = await Promise.all([sshDestinations(services, line), nodes(services, line)]);
+  const [{ items: hosts }, found] = await Promise.all([
+    sshDestinations(services, line),
+    nodes(services, line).catch((): Values => ({ items: [] })),
+  ]);
   return { items: [...words, ...hosts, ...found.items.map(asNode)] };
 };
 const phase: Read = async (_, line) => {
