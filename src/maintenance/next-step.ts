@@ -75,8 +75,8 @@ const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', '
 /**
  * Returns the next step of a rollout for the current state of its members, without side effects.
  *
- * Members that are down use up `maxUnavailable`. They are changed together, after all others: they make no
- * further member unavailable, and their result proves nothing.
+ * Members that are down use up `maxUnavailable`. They are changed after all others, because their result proves nothing;
+ * in batches together, because they make no further member unavailable.
  * @param members in start order
  */
 export function nextStep<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): RolloutStep<M> {
@@ -155,7 +155,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
   const isObserving = rules.observesFirst === true && counts.broken === 0 && byState.waiting.length + byState.inspecting.length > 0;
   const limit = isObserving ? null : limitReached(rules, counts);
   const stopped = missing === undefined ? limit : `the other hosts need ${missing.name}, which failed`;
-  const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable);
+  const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable, rules.parallel ?? Number.POSITIVE_INFINITY);
   const active = byState['in-progress'];
   const byStage = (a: M, b: M): number => stageOf(a) - stageOf(b);
   return {
@@ -224,7 +224,7 @@ function canaryCandidates<M extends RolloutMember>(members: readonly M[], { cana
 }
 
 function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRules): readonly M[] {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room } = view;
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room, maxConcurrent } = view;
   const { parallel = Number.POSITIVE_INFINITY, observesFirst = false, inBatches = false, downFirst = false } = rules;
   if (inBatches && active.length > 0) return [];
   if (observesFirst && waiting.length + inspecting.length > 0) return [];
@@ -233,10 +233,14 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
   const down = ready.filter(({ isDown }) => isDown === true);
   const isLast = (): boolean => {
     const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-    const others = [...inspecting, ...waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld)];
-    return active.length === 0 && down.length === ready.length && !others.some((member) => stageOf(member) <= openStage);
+    // Queued members that are down may leave no connection for the inspection of others.
+    const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
+    const others = [...inspecting, ...(isFull ? [] : waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld))];
+    const isOver = active.every(({ isDown }) => isDown === true) && !others.some((member) => stageOf(member) <= openStage);
+    return isOver && down.length === ready.length;
   };
-  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, free));
+  const most = inBatches ? free : Math.min(free, Math.max(0, maxConcurrent - active.length));
+  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, most));
   // Which host answers first does not decide: each canary waits for the results of the candidates before it.
   const candidates = isCanary
     ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')

@@ -1,6 +1,7 @@
 import { onAbort } from '../../base/abort.ts';
 import { AppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import { type ParseText, parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
 import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
@@ -104,6 +105,8 @@ export interface FleetResult {
   readonly outcomes: readonly HostOutcome[];
   /** Reason why hosts were skipped, as a clause; null: none was. */
   readonly stopped: string | null;
+  /** They were skipped because so many hosts were down. */
+  readonly isBlocked?: boolean;
 }
 
 /**
@@ -119,6 +122,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 /** A host and its state in the run. */
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
+  isDown: boolean;
   isVerified: boolean;
   isStarted: boolean;
   readonly member: FleetMember;
@@ -138,18 +142,20 @@ class FleetRun {
   #wake: () => void = () => undefined;
 
   constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
-    this.#rules = rules.dryRun ? { ...rules, canary: 0 } : rules;
+    this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : rules;
     this.#ports = ports;
     this.#members = members.map((member) => {
       const { name, stage, isExclusive, isNeeded } = member;
       const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
-      return { name, ...place, state: 'waiting', isVerified: false, isStarted: false, member, reporter: null, open: null, outcome: null };
+      const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
+      return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
   }
 
   async run(): Promise<FleetResult> {
     const { signal } = this.#ports;
     const forget = onAbort(signal, () => this.#wake());
+    let blocked: readonly string[] = [];
     try {
       for (;;) {
         const step = nextStep(this.#members, this.#rules);
@@ -158,6 +164,7 @@ class FleetRun {
           for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
         }
         this.#reportProgress(step);
+        blocked = step.blocked;
         if (!this.#members.some(({ state }) => state === 'inspecting' || state === 'in-progress')) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -167,10 +174,11 @@ class FleetRun {
       forget();
     }
     await this.#endOthers();
-    const { stopped } = nextStep(this.#members, this.#rules);
+    const stopped = nextStep(this.#members, this.#rules).stopped ?? blockedReason(blocked);
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
-    return { outcomes, stopped: outcomes.some(({ status }) => status === 'not-started') ? stopped : null };
+    if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };
+    return { outcomes, stopped, isBlocked: blocked.length > 0 };
   }
 
   /** Inspects or changes a host. Its state changes when its result has been reported. */
@@ -209,10 +217,12 @@ class FleetRun {
     const found = await settle(one.member.open({ reporter: one.reporter, signal, parseText: this.#parseText }));
     if ('error' in found) {
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
+      one.isDown = status === 'unreachable';
       await this.#end(one, { status, plan: null, error: found.error });
       return null;
     }
     one.open = found.value;
+    one.isDown = found.value.planned.isDown === true;
     return found.value;
   }
 
@@ -294,6 +304,13 @@ class FleetRun {
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
     });
   }
+}
+
+/** Why no further host is changed although the failures permit it; null: none is down. */
+function blockedReason(down: readonly string[]): string | null {
+  if (down.length === 0) return null;
+  const are = down.length === 1 ? 'is' : 'are';
+  return `${namesText(sortedNames(down))} ${are} unreachable or not Ready, and --max-unavailable permits no further host`;
 }
 
 /** Reports equal warnings once. */

@@ -183,6 +183,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
     node: { nodeName, isProven: false, machineId: null },
+    isDown: nodeOfSameName !== null && !isNodeReady(nodeOfSameName),
     origins: design.origins,
     own: ownWords(node),
   };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
+import { fleetFailure } from '../../../src/fleet/run/fleet-failure.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
@@ -25,6 +26,8 @@ interface Behaviour {
   readonly stage?: number;
   readonly isExclusive?: boolean;
   readonly isNeeded?: boolean;
+  /** The Node of the host is not Ready, which is known after planning. */
+  readonly isDown?: boolean;
   /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
 }
@@ -45,7 +48,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
   const claims = nodeClaims();
   const reporter = recordingReporter();
-  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
+  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, isDown = false, ...place }]: [
     string,
     Behaviour,
   ]): FleetMember => ({
@@ -65,7 +68,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       now.most = Math.max(now.most, ++now.open);
       const host = planOf(name, changes);
       return {
-        planned: { host, warnings: [], refusals },
+        planned: { host, warnings: [], refusals, isDown },
         apply: async () => {
           log.push(`change ${name}`);
           now.mostChanging = Math.max(now.mostChanging, ++now.changing);
@@ -222,6 +225,42 @@ describe('a run over a fleet', () => {
     expect(now.mostChanging).toBe(maxUnavailable);
   });
 
+  describe('with hosts that are down', () => {
+    const changes = (log: readonly string[]) => log.filter((line) => line.startsWith('change'));
+
+    it('changes fewer at a time, and those that are down last', async () => {
+      const hosts = { a: { isDown: true }, b: { plan: GONE }, ...many(4, { applyTakes: 3 }) };
+      const { statuses, log, now } = world(hosts, { maxUnavailable: 3, canary: 1 });
+      expect(Object.values(await statuses())).toEqual(['changed', 'unreachable', ...Array(4).fill('changed')]);
+      expect(now.mostChanging).toBe(1);
+      expect(changes(log)).toEqual(['change h1', 'change h2', 'change h3', 'change h4', 'change a']);
+    });
+
+    it('changes no other host if as many are down as permitted, and names them', async () => {
+      const { run, log } = world({ a: { isDown: true }, b: { plan: GONE }, c: { planTakes: 5 } }, { maxUnavailable: 2 });
+      const result = await run();
+      expect(result.outcomes.map(({ status }) => status)).toEqual(['not-started', 'unreachable', 'not-started']);
+      expect(changes(log)).toEqual([]);
+      const stopped = 'a, b are unreachable or not Ready, and --max-unavailable permits no further host';
+      expect(result).toMatchObject({ stopped, isBlocked: true });
+      const failure = fleetFailure(result, { signal: new AbortController().signal });
+      expect([failure?.exitCode, failure?.problems.at(-1)?.hint]).toEqual([4, expect.stringContaining('raise --max-unavailable')]);
+    });
+
+    it('fails without a change if a host whose Node is not Ready uses up the limit', async () => {
+      const { run } = world({ a: { isDown: true }, b: {} }, { maxUnavailable: 1 });
+      expect(fleetFailure(await run(), { signal: new AbortController().signal })?.exitCode).toBe(3);
+    });
+
+    it('plans them like the others', async () => {
+      const { statuses } = world(
+        { a: { isDown: true }, b: { plan: GONE }, c: {} },
+        { maxUnavailable: 1, dryRun: true, observesFirst: true },
+      );
+      expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable', c: 'pending' });
+    });
+  });
+
   it('respects the maximum number of connections, and finishes', async () => {
     const { statuses, now } = world(many(30), { maxUnavailable: 1, maxOpen: 4 });
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
@@ -312,7 +351,7 @@ describe('hosts that are planned again when they are changed', () => {
   });
 
   it('do not stop the others if they are refused or unreachable then', async () => {
-    const { statuses, log } = world({ a: { planAgain: NO }, b: { planAgain: GONE }, c: {} }, AGAIN);
+    const { statuses, log } = world({ a: { planAgain: NO }, b: { planAgain: GONE }, c: {} }, { ...AGAIN, maxUnavailable: 2 });
     expect(await statuses()).toEqual({ a: 'refused', b: 'unreachable', c: 'changed' });
     expect(log.filter((line) => line.startsWith('begins'))).toEqual(['begins c']);
   });

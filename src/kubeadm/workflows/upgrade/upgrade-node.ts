@@ -12,6 +12,8 @@ import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
 import type { CommandLineWord } from '../../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../../host/systemd/try-drop-in.ts';
+import { isNodeReady } from '../../../kube/node-conditions.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
 import { registeredNode } from '../../../kubelet/facts/kubelet-identity.ts';
@@ -108,7 +110,8 @@ export async function prepareUpgrade(
     podsOf: context.cluster,
     instancePatch: instancePatch ?? undefined,
   });
-  const annotated = await identifyAnnotated(context, options, node.registration.name);
+  const registered = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
+  const annotated = await identifyAnnotated(context, options, { nodeName: registration.name, node: registered });
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   return {
     input: {
@@ -124,6 +127,7 @@ export async function prepareUpgrade(
     },
     warnings: [...settingsWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...annotated.refusals],
+    isDown: registered !== null && !isNodeReady(registered),
     origins: design.origins,
   };
 }
@@ -132,12 +136,10 @@ export async function prepareUpgrade(
 async function identifyAnnotated(
   context: PhaseContext,
   { trust, nodeName: named }: UpgradeNodeOptions,
-  nodeName: string,
+  { nodeName, node }: { readonly nodeName: string; readonly node: KubeObject | null },
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
-  const { cluster } = context;
-  if (trust === null || cluster === null) return { check: null, refusals: [] };
+  if (trust === null) return { check: null, refusals: [] };
   const desired = { trust, named, expected: nodeName };
-  const node = await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
   if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(desired), refusals: [] };
   return { check: null, refusals: (await identifyNode(context, desired)).refusals };
 }
