@@ -79,7 +79,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
       `namespace of the node configurations; the agent may read every ConfigMap in this namespace (default: ${defaults.namespace})`,
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
-  addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
+  addDryRunOptions(addOwn(command));
   return addConfirmOptions(addHostRolloutOptions(addSshOptions(addFleetNames(addClusterOptions(command)))));
 }
 

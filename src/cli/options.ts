@@ -117,11 +117,20 @@ export function addInheritedOption(command: Command, flags: string, description:
   return command.addOption(new Option(flags, description).hideHelp());
 }
 
-/** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
-export function addDryRunOptions(command: Command, description = 'print the plan; change nothing'): Command {
+/** `--diff`. */
+export function diffOption(description = 'with --dry-run: show the contents and diffs of files and objects'): Option {
+  return new Option('--diff', description).helpGroup(HEADINGS.output);
+}
+
+/** `--diff` of a command that always shows its plan. */
+export const DIFF_OF_PLAN = 'show the contents and diffs of files and objects';
+
+/** `--dry-run`, `--diff`, `-o`, `--exit-code`: for commands that create a plan. */
+export function addDryRunOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.output, (output) =>
     output
-      .option('--dry-run', description)
+      .option('--dry-run', 'print the plan; change nothing')
+      .addOption(diffOption())
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'with --dry-run: exit with code 6 if changes are pending'),
   );
@@ -129,7 +138,7 @@ export function addDryRunOptions(command: Command, description = 'print the plan
 
 /** `--dry-run`, `-o`, `--exit-code`, and the selection of phases and checks: for commands that plan phases. */
 export function addPlanOptions(command: Command): Command {
-  addDryRunOptions(command, 'print the plan and a diff; change nothing');
+  addDryRunOptions(command);
   return addOptionGroup(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(
       phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectPhases),

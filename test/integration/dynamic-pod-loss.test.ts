@@ -157,10 +157,10 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     const planned = await assign(payload, '--dry-run');
     expect(planned.code, planned.stderr).toBe(0);
     for (const line of [
-      '      maxPods: 120 -> 100  (new-pods-only)',
-      '      maxPods: 110 -> 100  (new-pods-only)',
-      '      cpuManagerPolicy: none -> static  (drain)',
-      '      impact: unknown, because the running configuration of the kubelet cannot be read',
+      '    maxPods: 120 → 100 (new-pods-only)',
+      '    maxPods: 110 → 100 (new-pods-only)',
+      '    cpuManagerPolicy: none → static (drain)',
+      '    impact unknown, because the running configuration of the kubelet cannot be read',
     ])
       expect(planned.stdout.split('\n')).toContain(line);
     expect(planned.stdout).toMatch(/ in the cluster; highest impact: unsafe\.\n$/);
@@ -181,7 +181,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     expect([code, stderr]).toEqual([
       0,
       expect.stringMatching(
-        /^eventRecordQPS: 50 -> 7 \(safe\) on 2 nodes\nmaxPods: values differ by node \(new-pods-only\) on 2 nodes\nhighest impact: new-pods-only\nimpact unknown for n3, because the running configuration cannot be read\n[\s\S]*n1 assigned /m,
+        /^eventRecordQPS: 50 → 7 \(safe\) on 2 nodes\nmaxPods: values differ by node \(new-pods-only\) on 2 nodes\nhighest impact: new-pods-only\nimpact unknown for n3, because the running configuration cannot be read\n[\s\S]*n1 assigned /m,
       ),
     ]);
     const again = await assign(`${OVERLAY}maxPods: 101\n`, '--wait', 'none', '-o', 'json');

@@ -179,12 +179,10 @@ describe('dynamic assign of many nodes', () => {
       '--exit-code',
     );
     expect(code).toBe(6);
-    expect([...stdout.matchAll(/patch Node (n\d)[^\n]*?(batch [^:]*):/g)].map(([, node, batch]) => `${node}: ${batch}`)).toEqual([
+    expect([...stdout.matchAll(/~ Node ([^:]*): [^\n]*?(batch [^:]*):/g)].map(([, node, batch]) => `${node}: ${batch}`)).toEqual([
       'n1: batch 1, canary',
-      'n3: batch 2',
-      'n4: batch 2',
-      'n5: batch 3',
-      'n6: batch 3',
+      'n3, n4: batch 2',
+      'n5, n6: batch 3',
       'n2: batch 4, down now',
     ]);
     const blocked = await dynamic('assign', ...NODES, '--configmap', source, '--dry-run');

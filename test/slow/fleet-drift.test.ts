@@ -151,7 +151,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         /^node3 +Node node3 .*label node-role.kubernetes.io\/worker=, label pool=edge, label zone=a, taint pool=edge:NoSchedule/m,
       );
       expect(shown).toMatch(/^node2 +Node node2 .*no longer declared/m);
-      expect((await run('plan', '-f', file)).stdout).toMatch(/patch Node node[23]: .*no longer declared: label node-role/);
+      expect((await run('plan', '-f', file)).stdout).toMatch(/~ Node node[23]: .*no longer declared: label node-role/);
       await apply(file);
       const node2 = await marksOf('node2');
       expect(node2.labels).toMatchObject({ team: 'x', zone: 'b' });

@@ -47,12 +47,12 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it('plan groups hosts with the same changes, and changes nothing', async () => {
-    const { code, stdout, stderr } = await plan('--exit-code');
+    const { code, stdout, stderr } = await plan('--exit-code', '--diff');
     expect(code, stderr).toBe(6);
     expect(stdout).toContain('node3, node4 (2 hosts)\n');
     expect(stdout).toMatch(/^node2\n/m);
     expect(stdout.match(/\+maxPods: 60/g)).toHaveLength(1);
-    expect(stdout).toContain('3 hosts: 3 pending.\n');
+    expect(stdout).toContain('3 hosts: 3 pending (3 nodes join).\n');
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
@@ -137,14 +137,14 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
       expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
       expect(facts.stderr).toContain('node3 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
-      expect(dry.stdout).toBe('host node2: nothing to change\nhost node3: nothing to change\nNothing to do.\n');
+      expect(dry.stdout).toBe('Nothing to do.\n');
     });
   });
 
   it('files edited by hand are corrected', async () => {
     const desired = config(3);
     writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
-    const shown = await plan('--exit-code');
+    const shown = await plan('--exit-code', '--diff');
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
     const fixed = await apply();

@@ -37,9 +37,9 @@ export function exceeds(impact: Impact | null, allowed: Impact): boolean {
 /** A longer value, as a list of taints, is cut. */
 const MAX_VALUE_LENGTH = 80;
 
-/** A changed field in one line: `maxPods: 20 -> 33`. */
+/** A changed field in one line: `maxPods: 20 → 33`. */
 export function formatFieldChange({ field, before, after }: Omit<FieldChange, 'impact'>): string {
-  return `${field}: ${formatValue(before)} -> ${formatValue(after)}`;
+  return `${field}: ${formatValue(before)} → ${formatValue(after)}`;
 }
 
 /** `unsafe, because the kubelet would exit`. */
