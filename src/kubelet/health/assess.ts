@@ -1,6 +1,6 @@
 import { printable } from '../../base/text/printable.ts';
 import type { PodLoss, TrialBaseline } from './baseline.ts';
-import { countExits, type Exits, isCrashing, NO_EXITS } from './exits.ts';
+import { countExits, describeUnit, type Exits, isCrashing, NO_EXITS } from './exits.ts';
 import type { ProbeResult } from './probe-pod.ts';
 import { CPU_PERIOD_MS, limitsOf, SIGNALS, type Signal, type SignalLimits } from './signals.ts';
 
@@ -36,6 +36,8 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Cause of the kubelet's exit from its journal; null: not checked. */
   readonly cause: string | null;
+  /** Reason why the API server no longer reaches the kubelet, as a clause. Absent or null: it does, or not required. */
+  readonly unreached?: string | null;
   /**
    * Reason why the kubelet's API does not accept the credential of the node: the kubelet rejects it, or does
    * not answer. Null: it does, or not known.
@@ -180,21 +182,15 @@ export function worstOf(found: readonly FoundSignal[]): Failure | null {
 /** The first exit ends a trial, also before systemd has counted it. */
 const ANY_EXIT = { times: 1, waiting: 0 };
 
-/** A payload in a trial, and the node before it. */
-export interface Trial {
-  readonly hash: string;
-  /** Null: not known, so that every problem counts. */
-  readonly baseline: TrialBaseline | null;
-}
-
 /**
  * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
  * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a signal.
+ * @param trial a payload, and the node before it; null: not known, so that every problem counts
  */
 export function assessTrial(
   watch: HealthHistory,
-  trial: Trial,
+  trial: { readonly hash: string; readonly baseline: TrialBaseline | null },
   seen: Observation,
   now: number,
   timing: Timing,
@@ -274,7 +270,7 @@ function isStopped({ unit }: Observation): boolean {
  */
 function processSignals(
   { wasHealthy }: HealthHistory,
-  { hash, baseline }: Trial,
+  { hash, baseline }: Parameters<typeof assessTrial>[1],
   seen: Observation,
   { isStarting, isCrashed }: { readonly isStarting: boolean; readonly isCrashed: boolean },
 ): readonly FoundSignal[] {
@@ -339,8 +335,4 @@ export function podSignals(
   const lost = (losses ?? []).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
   const found = lost.map(({ kind, pod, seen }): FoundSignal => ({ signal: kind, seen, pod }));
   return probe?.state === 'failed' ? [...found, { signal: 'probe-pod', seen: probe.why }] : found;
-}
-
-function describeUnit(unit: Observation['unit']): string {
-  return unit === null ? 'unit state unknown' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
 }

@@ -117,16 +117,12 @@ export async function readLastError(context: PhaseContext, waitedMs: number): Pr
   }
 }
 
-export interface ExplainedFailure extends KubeletFailure {
-  readonly journal: string;
-}
-
 /** Finds why the kubelet failed, by its unit and its journal since a wait began. */
 export async function explainFailure(
   context: { readonly host: Host; readonly signal?: AbortSignal | undefined },
   unit: UnitState | null,
   { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
-): Promise<ExplainedFailure> {
+): Promise<KubeletFailure & { readonly journal: string }> {
   const journal = await readRecent(context, waitedMs);
   return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
 }
@@ -136,7 +132,12 @@ async function readRecent({ host, signal }: Parameters<typeof explainFailure>[0]
   return (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true }, signal)) ?? '';
 }
 
-export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {
+export function kubeletUnhealthy(
+  { host }: PhaseContext,
+  phase: string,
+  failure: Awaited<ReturnType<typeof explainFailure>>,
+  waitedMs: number,
+): AppError {
   const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shortened(failure.cause, LONGEST_CAUSE)}`;
   return new AppError(
     { host: host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },

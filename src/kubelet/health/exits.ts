@@ -14,6 +14,11 @@ export interface Exits {
   readonly equal: { readonly cause: string; readonly count: number; readonly sinceMs: number; readonly at: number } | null;
 }
 
+/** `unit active (running), 0 restarts`. @param unit null: not known */
+export function describeUnit(unit: Unit): string {
+  return unit === null ? 'unit state unknown' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
+}
+
 /** Before the first observation. */
 export const NO_EXITS: Exits = { restarts: null, fewest: null, times: [], equal: null };
 
@@ -34,7 +39,7 @@ export function countExits(before: Exits, unit: Unit, now: number): Exits {
  * of a unit that waits for its next start, so a high count alone proves nothing about the current process; a unit that waits has
  * failed at least once since.
  * @param rule `times`: number of exits, within `withinMs` (absent: since the counter was lowest); `waiting`: or a unit that waits
- *   for its next start with this counter (absent: it does not count)
+ *   for its next start with this counter (absent: no)
  */
 export function isCrashing(
   { fewest, times }: Exits,

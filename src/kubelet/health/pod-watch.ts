@@ -40,28 +40,16 @@ export type PodWatch = ReturnType<typeof podWatch>;
 
 /** Watches the pods of a node during a change of its kubelet, and starts probe pods: for an agent, and for a command over SSH. */
 export function podWatch(ports: PodWatchPorts) {
-  const { clock, source, newProbe, after } = ports;
+  const { source } = ports;
+  const probe = changeProbe(ports);
   let pods: readonly KubeObject[] | string = 'the pods of the node have not been listed yet';
-  let probe: Probe | null = null;
-
-  const endProbe = async (): Promise<void> => {
-    const ended = probe;
-    probe = null;
-    if (ended?.result === null) await ended.driver?.remove();
-  };
-  const finish = async (ended: Probe, result: ProbeResult): Promise<ProbeResult> => {
-    probe = { ...ended, result };
-    await ended.driver?.remove();
-    return result;
-  };
-
   return {
     /**
      * Records the pods before a change, and starts a first probe pod.
      * @param noProbe why no probe pod is started, as a clause; null: it is
      */
     before: async (kubelet: ProbedKubelet, noProbe: string | null): Promise<WorkloadBaseline> => {
-      if (probe?.result !== null) probe = null;
+      probe.forgetResult();
       const { staticPodPath } = kubelet;
       const listed = await source.read({ isFirst: true });
       pods = listed;
@@ -80,8 +68,40 @@ export function podWatch(ports: PodWatchPorts) {
      * @param pid null: the kubelet is not up with the new configuration
      * @returns null: no probe pod is used
      */
-    probe: async (before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null): Promise<ProbeResult | null> => {
-      if (before.noProbe !== null) return null;
+    probe: async (before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null): Promise<ProbeResult | null> =>
+      before.noProbe === null ? probe.inspect(before, pods, kubelet, pid) : null,
+    /** Ends the watch and removes the probe pod. */
+    end: async (): Promise<void> => {
+      source.end();
+      await probe.end();
+    },
+  };
+}
+
+/** The probe pod of a change, another one for each process of the kubelet. */
+function changeProbe({ clock, newProbe, after }: PodWatchPorts) {
+  let probe: Probe | null = null;
+  const end = async (): Promise<void> => {
+    const ended = probe;
+    probe = null;
+    if (ended?.result === null) await ended.driver?.remove();
+  };
+  const finish = async (ended: Probe, result: ProbeResult): Promise<ProbeResult> => {
+    probe = { ...ended, result };
+    await ended.driver?.remove();
+    return result;
+  };
+  return {
+    end,
+    forgetResult: (): void => {
+      if (probe?.result !== null) probe = null;
+    },
+    inspect: async (
+      before: WorkloadBaseline,
+      pods: readonly KubeObject[] | string,
+      kubelet: ProbedKubelet,
+      pid: number | null,
+    ): Promise<ProbeResult> => {
       const known = probe?.pid === pid ? probe : null;
       if (known !== null && known.result !== null) return known.result;
       const now = clock.now().getTime();
@@ -91,7 +111,7 @@ export function podWatch(ports: PodWatchPorts) {
         return { state: 'starting', seen: 'the kubelet is not up' };
       }
       if (known === null) {
-        await endProbe();
+        await end();
         const noRoom = noRoomReason(pods, kubelet);
         // A node that other pods have filled since shows nothing about the configuration.
         const state = (before.pods?.length ?? 0) >= kubelet.maxPods ? 'failed' : 'unusable';
@@ -101,11 +121,6 @@ export function podWatch(ports: PodWatchPorts) {
       probe = running;
       const seen = await observeProbe(running, now, after);
       return seen.state === 'starting' || seen.state === 'failed' ? seen : finish(running, seen);
-    },
-    /** Ends the watch and removes the probe pod. */
-    end: async (): Promise<void> => {
-      source.end();
-      await endProbe();
     },
   };
 }

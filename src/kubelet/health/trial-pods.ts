@@ -8,10 +8,6 @@ import { type PodWatch, podWatch } from './pod-watch.ts';
 import { type StaticProbePorts, staticProbe } from './run-probe.ts';
 import { PROBE_MS } from './signals.ts';
 
-interface TrialPodsOptions extends StaticProbePorts {
-  readonly cluster: Cluster;
-}
-
 /** Time for the first list of the pods. */
 const LIST_MS = 5_000;
 const POLL_MS = 250;
@@ -20,7 +16,7 @@ const EXPLAINED_MS = 3_000;
 const NOT_LISTED = 'the pods of the node could not be listed';
 
 /** Watches the pods of a node during the trials of an agent, with static probe pods. */
-export function trialPods(options: TrialPodsOptions): PodWatch {
+export function trialPods(options: StaticProbePorts & { readonly cluster: Cluster }): PodWatch {
   const { host, nodeName, clock, signal } = options;
   const list = podList(options);
   return podWatch({
@@ -41,7 +37,7 @@ export function trialPods(options: TrialPodsOptions): PodWatch {
 }
 
 /** The pods of a node, kept up to date between `start` and `end`; null: not known. */
-function podList({ cluster, clock, random, nodeName, onIssue, signal }: TrialPodsOptions) {
+function podList({ cluster, clock, random, nodeName, onIssue, signal }: Parameters<typeof trialPods>[0]) {
   let watching: AbortController | null = null;
   let pods: readonly KubeObject[] | null = null;
   return {

@@ -8,14 +8,22 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { fieldsToShow } from '../diff/diff-configs.ts';
-import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
+import {
+  assessSignals,
+  configzSignals,
+  type FoundSignal,
+  nodeSignals,
+  type Observation,
+  podSignals,
+  type SignalTimes,
+  worstOf,
+} from './assess.ts';
 import { watchKubelet } from './crash-watch.ts';
 import {
   findNode,
   type KubeletVerification,
   type NodeChange,
   type NodeToVerify,
-  type ObservedChange,
   observeChange,
   pathNotChecked,
   pressuresOf,
@@ -23,7 +31,7 @@ import {
   readNode,
 } from './observe-change.ts';
 import { limitsOf } from './signals.ts';
-import { type PodVerification, recordPods, reportUnchecked } from './verify-pods.ts';
+import { recordPods, reportUnchecked } from './verify-pods.ts';
 
 /** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
@@ -107,7 +115,7 @@ function waitUntilVerified(
     pods,
     deadline,
     checkOpen,
-  }: { readonly pods: PodVerification | null; readonly deadline: number; readonly checkOpen: () => Promise<void> },
+  }: { readonly pods: Awaited<ReturnType<typeof recordPods>> | null; readonly deadline: number; readonly checkOpen: () => Promise<void> },
 ): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
   const { phase, node } = change;
@@ -154,7 +162,7 @@ function waitUntilVerified(
 /** The signals of a change, the worst first. */
 function signalsOf(
   before: Parameters<typeof nodeSignals>[0],
-  { ready = null, pressures = [], differing = null, losses = [], unreached = null, probe = null }: ObservedChange,
+  { ready = null, pressures = [], differing = null, losses = [], unreached = null, probe = null }: Partial<Observation>,
 ): readonly FoundSignal[] {
   return [
     ...podSignals(before, { losses, probe }),

@@ -22,11 +22,8 @@ const NEW_NODE_MS = 60_000;
 /** All processes of the changed kubelet use the same probe pod. */
 const PROCESS = 1;
 
-/** Evidence that a changed kubelet still runs pods. */
-export type PodVerification = Awaited<ReturnType<typeof recordPods>>;
-
 /**
- * Records the running pods of a node, and whether it can start a probe pod. Parts that cannot be checked are
+ * Records the running pods of a node, and whether it can start a probe pod, as evidence that a changed kubelet still runs pods. Parts that cannot be checked are
  * reported with their reason and not required later (PODS_NOT_CHECKED, PROBE_POD_UNUSED).
  * @throws the signal's reason
  */

@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
-import { type HealthState, isHealthy, kubeletHealthNow } from './observe.ts';
+import { describeHealth, type HealthState, isHealthy, kubeletHealthNow } from './observe.ts';
 import { STAY_MS } from './signals.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
@@ -118,13 +118,10 @@ function waitForKubelet<T>(
         if (elapsedMs() < timeoutMs) await watch.see(state.unit, elapsedMs());
         return { pending: state };
       },
-      describe: async ({ unit, healthz }, waitedMs) => {
-        const reported =
-          healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
-        const state = unit === null ? 'no systemd unit' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
+      describe: async (state, waitedMs) => {
         const error = await readLastError(context, waitedMs);
         const last = error === null ? '' : `. Last error of the kubelet: ${error}`;
-        return `${what}, ${Math.round(waitedMs / 1000)} s: ${state}${reported}${last}`;
+        return `${what}, ${Math.round(waitedMs / 1000)} s: ${describeHealth(state)}${last}`;
       },
       timedOut: async ({ unit }, waitedMs) => {
         const lastRunOnly = !watch.isCrashing() && unit?.activeState === 'active';
