@@ -200,10 +200,9 @@ function recorded(state: AgentState, { id, baseline }: EventOf<'recorded'>): Age
   return { state: baseline === null ? state : { ...state, baseline: mergeBaselines(state.baseline, baseline) }, effects: [effect] };
 }
 
-function switched(state: AgentState, event: EventOf<'switched'>, now: number): AgentTransition {
+function switched(state: AgentState, { id, restarts, runs }: EventOf<'switched'>, now: number): AgentTransition {
   // The result of a superseded switch: the current one will be answered too.
-  if (state.switching?.id !== event.id) return { state, effects: [] };
-  const { restarts, runs } = event;
+  if (state.switching?.id !== id) return { state, effects: [] };
   const active = desiredPayload(state);
   const isObserved = runs === (active?.hash ?? 'local');
   return {
