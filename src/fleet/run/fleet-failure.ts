@@ -32,6 +32,12 @@ const FLEET_HINT =
 const BLOCKED_HINT =
   'Repair these hosts or exclude them from the run, and run the same command again. To permit more, raise --max-unavailable';
 
+const UNCHANGED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'not-started', 'unreachable', 'unchanged']);
+
+function wasRefused({ status }: HostOutcome): boolean {
+  return status === 'refused';
+}
+
 /**
  * The failure of a run.
  * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
@@ -65,7 +71,8 @@ export function fleetFailure(
   const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
   const [exitCode = isUnchanged ? 3 : 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
-  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : 4 });
+  const isRefused = stopped !== null && outcomes.every(({ status }) => UNCHANGED.has(status)) && outcomes.some(wasRefused);
+  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : isRefused ? 3 : 4 });
 }
 
 /** An error that several hosts share, for example of their cluster, is reported once and names no host. */

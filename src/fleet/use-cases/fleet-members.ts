@@ -47,8 +47,6 @@ export interface FleetRunInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  /** In a dry run: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
-  readonly isStrict?: boolean;
   readonly reporter: Reporter;
 }
 
@@ -125,7 +123,7 @@ export async function fleetMembers(
 /** The options for joining that all hosts of a run have in common. */
 async function sharedJoinOptions(
   services: FleetRunPorts,
-  { access, isStrict }: FleetMembersInput,
+  { access }: FleetMembersInput,
   { run, takeOver }: Pick<JoinOptions, 'run' | 'takeOver'>,
 ) {
   const catalogue = await loadCatalogue();
@@ -137,7 +135,7 @@ async function sharedJoinOptions(
     settings: [],
     patches: [],
     skipPreflight: false,
-    run: { ...run, dryRun: run.dryRun && isStrict !== true },
+    run,
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,
@@ -229,7 +227,7 @@ function controlPlaneMember(
       const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
-      if (certificateKey === null)
+      if (certificateKey === null || ports.isInspection)
         return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`).open(ports);
       const { joiningMember } = await import('./join-control-plane.ts');
       return (await joiningMember(services, input, await certificateKey())).open(ports);

@@ -84,4 +84,4 @@ export function plannedCanaries(
 }
 
 /** Maximum number of open connections, including those of queued hosts. */
-export const MOST_OPEN = 200;
+const MOST_OPEN = 200;

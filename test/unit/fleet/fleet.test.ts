@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
 import { fleetFailure } from '../../../src/fleet/run/fleet-failure.ts';
+import type { Host } from '../../../src/host/access/host.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
@@ -11,6 +12,7 @@ const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, paral
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
 const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
 const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'no response' });
+const LOST = new AppError({ code: 'HOST_CONNECTION_LOST', message: 'the connection was lost' });
 const NO = new AppError({ code: 'PREFLIGHT', message: 'not like this' }, { exitCode: 3 });
 
 /** Behaviour of a host. */
@@ -41,8 +43,11 @@ function planOf(name: string, changes: boolean): HostPlan {
   return { name, phases: [{ phase: 'kubelet-start', plan: changes ? { changes: [change] } : { changes: [], noop: 'nothing' } }] };
 }
 
-/** Hosts, and a log of the operations on them. */
-function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}) {
+/**
+ * Hosts, and a log of the operations on them.
+ * @param options.losesKept connections that are kept after the inspection are lost
+ */
+function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}, { losesKept = false } = {}) {
   const log: string[] = [];
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
@@ -54,18 +59,27 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   ]): FleetMember => ({
     name,
     ...place,
-    open: async ({ signal, reporter: own }) => {
+    open: async ({ signal, reporter: own, connection }) => {
       const isAgain = log.includes(`look ${name}`);
       log.push(`look ${name}`);
+      const isLost = connection !== undefined && losesKept;
+      if (connection === undefined) now.most = Math.max(now.most, ++now.open);
+      const close = async (): Promise<void> => {
+        now.open--;
+      };
+      const failing = async (error: AppError): Promise<never> => {
+        await close();
+        throw error;
+      };
       own.report({ level: 'warning', code: 'OLD_FLAG', host: name, message: `${name} has an old flag` });
       await turns(planTakes);
-      signal.throwIfAborted();
-      if (plan !== undefined) throw plan;
-      if (isAgain && planAgain !== undefined) throw planAgain;
+      if (signal.aborted) return failing(signal.reason);
+      if (plan !== undefined) return failing(plan);
+      if (isLost) return failing(LOST);
+      if (isAgain && planAgain !== undefined) return failing(planAgain);
       if (claim !== undefined) claims.of(name).set(name, claim);
       const refusals = claims.of(name).problems();
-      if (refusals.length > 0 && !rules.dryRun) throw new AppError(refusals, { exitCode: 3 });
-      now.most = Math.max(now.most, ++now.open);
+      if (refusals.length > 0 && !rules.dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
       const host = planOf(name, changes);
       return {
         planned: { host, warnings: [], refusals, isDown },
@@ -77,9 +91,8 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
           if (apply !== undefined) throw apply;
           return host;
         },
-        close: async () => {
-          now.open--;
-        },
+        release: async () => ({ name }) as Host,
+        close,
       };
     },
   });
@@ -91,7 +104,8 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
     begins: async (host) => void log.push(`begins ${host}`),
     ended: async (outcome) => void ended.push(outcome),
   };
-  const run = () => runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, ports);
+  const run = (more: Partial<FleetPorts> = {}) =>
+    runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, { ...ports, ...more });
   const statuses = async () => Object.fromEntries((await run()).outcomes.map(({ host, status }) => [host, status]));
   return { log, now, ended, interruption, reporter, run, statuses };
 }
@@ -169,7 +183,7 @@ describe('a run over a fleet', () => {
         ['refused', 3],
         ['not-started', undefined],
       ]);
-      expect(stopped).toBe('2 of 3 hosts were refused');
+      expect(stopped).toBe('2 of 3 hosts were refused, and nothing was changed');
       expect(now.open).toBe(0);
     });
 
@@ -338,9 +352,9 @@ describe('a run over a fleet', () => {
 });
 
 describe('hosts that are planned again when they are changed', () => {
-  const AGAIN = { observesFirst: true, plansAgain: true, stopsIfRefused: true, maxUnavailable: 1, parallel: 2 };
+  const AGAIN = { observesFirst: true, stopsIfRefused: true, maxUnavailable: 1, parallel: 2, maxOpen: 2 };
 
-  it('have no connection in between, and report each warning once', async () => {
+  it('have no connection in between if no more are permitted, and report each warning once', async () => {
     const { statuses, log, now, reporter } = world(many(4), AGAIN);
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     const changed = ['h1', 'h2', 'h3', 'h4'].flatMap((name) => [`look ${name}`, `begins ${name}`, `change ${name}`]);
@@ -348,6 +362,41 @@ describe('hosts that are planned again when they are changed', () => {
     expect(now.most).toBeLessThanOrEqual(2);
     expect(now.open).toBe(0);
     expect(reporter.messages('OLD_FLAG')).toHaveLength(4);
+  });
+
+  it('keep as many connections as permitted', async () => {
+    const { run, now, log } = world(many(12, { applyTakes: 3 }), { ...AGAIN, maxUnavailable: 2, maxOpen: 6 });
+    const done = run();
+    while (!log.includes('change h1')) await turns(1);
+    expect(now.open).toBeGreaterThan(2);
+    expect((await done).outcomes.every(({ status }) => status === 'changed')).toBe(true);
+    expect(now).toMatchObject({ open: 0, most: 6 });
+  });
+
+  it('are connected anew if a kept connection was lost', async () => {
+    const { statuses, now, log } = world(many(2), { ...AGAIN, maxOpen: 100 }, { losesKept: true });
+    expect(await statuses()).toEqual({ h1: 'changed', h2: 'changed' });
+    expect(log.filter((line) => line === 'look h1')).toHaveLength(3);
+    expect(now.open).toBe(0);
+  });
+
+  it('are not changed and have no connection if the check of the inspection fails', async () => {
+    const refusal = new AppError({ code: 'CONFIG_INVALID', message: 'wrong' }, { exitCode: 2 });
+    const it = world({ ...many(3), x: { plan: NO } }, { ...AGAIN, maxFail: 1, maxOpen: 100 });
+    const seen: (readonly string[])[] = [];
+    const inspected = (outcomes: readonly HostOutcome[]): void => {
+      seen.push(outcomes.map(({ host }) => host));
+      throw refusal;
+    };
+    await expect(it.run({ inspected })).rejects.toBe(refusal);
+    expect([seen, it.now.open, it.log.some((line) => line.startsWith('change'))]).toEqual([[['x']], 0, false]);
+    expect(it.ended.map(({ status }) => status).toSorted()).toEqual(['not-started', 'not-started', 'not-started', 'refused']);
+  });
+
+  it('are not opened again if they have no changes', async () => {
+    const { statuses, log } = world({ a: { changes: false }, b: {} }, AGAIN);
+    expect(await statuses()).toEqual({ a: 'unchanged', b: 'changed' });
+    expect(log.filter((line) => line === 'look a')).toHaveLength(1);
   });
 
   it('do not stop the others if they are refused or unreachable then', async () => {

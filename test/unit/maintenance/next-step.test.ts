@@ -92,7 +92,6 @@ describe('the next step of a run over hosts', () => {
     ['the others after a failure of a later host', 'a+ b- c d', { canary: 1 }, 'c d'],
     ['none with more failures than allowed', 'a- bx c', { maxFail: 1 }, 'stop'],
     ['the others with as many failures as allowed', 'a- bx c', { maxFail: 2 }, 'c'],
-    ['none if hosts refused before exceed the limit', 'a', { maxFail: 1, refusedBefore: 2 }, 'stop'],
     ['none if a host is refused, if that stops the run', 'ax b c', { stopsIfRefused: true }, 'stop'],
     ['the others if --max-fail permits a refused host', 'ax b c', { stopsIfRefused: true, maxFail: 1 }, 'b c'],
     ['the others if a host is unreachable', 'a? b', { maxFail: 0 }, 'b'],
