@@ -33,7 +33,7 @@ interface MemberPorts {
   readonly parseText: ParseText;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
-  /** The host is planned again when its change is started: nothing is prepared in the cluster. */
+  /** The plan is not applied: nothing is prepared for it. If the host is changed, it is planned again before. */
   readonly isInspection: boolean;
   /** The connection of the inspection, which is used instead of a new one. */
   readonly connection?: Host | undefined;
@@ -222,7 +222,7 @@ class FleetRun {
 
   async #inspect(one: RunningMember): Promise<void> {
     const { dryRun, observesFirst, parallel, maxOpen } = this.#rules;
-    const open = await this.#open(one, { isInspection: this.#plansAgain });
+    const open = await this.#open(one, { isInspection: dryRun || this.#plansAgain });
     if (open === null) return;
     if (observesFirst !== true && (dryRun || !this.#isToChange(open))) return this.#endPlanned(one, open);
     if (!dryRun && !this.#plansAgain) return;

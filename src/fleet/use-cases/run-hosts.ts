@@ -144,7 +144,7 @@ export async function runHosts(
   observer: FleetPorts,
 ): Promise<FleetResult> {
   const claims = nodeClaims();
-  const writeOptions = run.dryRun || writing === undefined ? null : hostWriteOptions(ports, writing);
+  const writeOptions = hostWriteOptions(ports, { writing, run });
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
     hosts.map(async ({ target, planHost, precheck, ...place }): Promise<FleetMember> => {
@@ -158,7 +158,7 @@ export async function runHosts(
         cluster,
         clusterOf,
         clock: ports.clock,
-        writing: writeOptions === null ? null : await writeOptions(target),
+        writing: await writeOptions(target),
         claims,
       });
       return { ...member, ...place };
