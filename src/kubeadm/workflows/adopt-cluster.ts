@@ -51,7 +51,6 @@ type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
 /** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
 async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
   const { config, catalogue, forceUpload, showJoinCommand: show } = options;
-  const assumeEmptyCluster = options.run.dryRun;
   const running = context.cluster;
   const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);
   const controlPlaneMinor = parseMinor(version) ?? NEWEST_MINOR;
@@ -71,14 +70,12 @@ async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
       uploadKubeadm: {
         clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
         currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-        assumeEmptyCluster,
       },
-      upload: { ...kubelet.upload, forceUpload, assumeEmptyCluster },
+      upload: { ...kubelet.upload, forceUpload },
       bootstrapToken: {
         tokens: tokens.desired,
         apiServer,
         replaceAddress: forceUpload || endpoint !== undefined,
-        assumeEmptyCluster,
         now: context.clock.now(),
       },
       show: show && { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show },

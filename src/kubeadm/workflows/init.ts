@@ -244,7 +244,6 @@ async function prepareAdmission(
     certificateKey: options.certificateKey,
     freshToken: options.certsToken,
     now: context.clock.now(),
-    assumeEmptyCluster: options.run.dryRun,
     show: options.showCertificateKey,
   });
   return { apiServer, tokens, shared };
@@ -285,7 +284,6 @@ function inputOf(
 ) {
   const { node, routes, found } = host;
   const { start } = firstNode;
-  const assumeEmptyCluster = options.run.dryRun;
   const { forceUpload } = options;
   const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(controlPlane.node);
@@ -293,7 +291,7 @@ function inputOf(
   return {
     api: routes.api,
     superApi: routes.superApi,
-    assumeEmptyCluster,
+    assumeEmptyCluster: options.run.dryRun,
     staged: options.staged,
     admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: apiCallMs },
     pull: controlPlane.pull,
@@ -307,14 +305,12 @@ function inputOf(
       clusterConfiguration:
         parseKubernetesVersion(cluster.kubernetesVersion)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
       currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-      assumeEmptyCluster,
     },
-    upload: { ...firstNode.upload, forceUpload, assumeEmptyCluster },
+    upload: { ...firstNode.upload, forceUpload },
     bootstrapToken: {
       tokens: admission.tokens.desired,
       apiServer: admission.apiServer,
       replaceAddress: forceUpload || cluster.controlPlaneEndpoint !== undefined,
-      assumeEmptyCluster,
       now,
     },
     uploadCerts: admission.shared?.input ?? null,
@@ -322,11 +318,10 @@ function inputOf(
       nodeName: node.registration.name,
       taints: controlPlane.node.taints,
       timeoutMs: apiCallMs,
-      assumeEmptyCluster,
       check: null,
     },
-    coredns: { objects: corednsWanted, forceUpload, assumeEmptyCluster },
-    kubeProxy: { ...proxy, forceUpload, assumeEmptyCluster },
+    coredns: { objects: corednsWanted, forceUpload },
+    kubeProxy: { ...proxy, forceUpload },
     finalize: finalizeInput(node, firstNode.design, start),
     show: showInput(options, cluster, admission),
   };

@@ -172,7 +172,6 @@ async function prepareJoinControlPlane(
         nodeName: node.registration.name,
         taints: prepared.node.taints,
         timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
-        assumeEmptyCluster: false,
         check: null,
       },
       wait: prepared.wait,

@@ -25,7 +25,6 @@ export interface UploadOptions {
   readonly certificateKey: Secret | null;
   readonly freshToken: Secret;
   readonly now: Date;
-  readonly assumeEmptyCluster: boolean;
   readonly show: (key: Secret) => void;
 }
 
@@ -47,13 +46,13 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
     const content = facts.get(path)?.content;
     return pki.textAt(path) ?? (content === undefined ? null : new SensitiveText([content]));
   };
-  const { freshToken: token, now, assumeEmptyCluster, show } = options;
+  const { freshToken: token, now, show } = options;
   return {
     input: {
       files: shared.map((file) => ({ entry: file.entry, text: textOf(file), nonce: issuer.secureRandomBytes(NONCE_BYTES) })),
       key: certificateKey ?? newCertificateKey(issuer),
       keyIsNew: certificateKey === null,
-      ...{ token, now, assumeEmptyCluster, show },
+      ...{ token, now, show },
     },
     problems: pki.externalCA || pki.externalFrontProxyCA ? [{ host: context.host.name, ...pkiUploadExternal() }] : [],
   };

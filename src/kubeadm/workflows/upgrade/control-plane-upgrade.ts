@@ -194,7 +194,6 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
   );
   const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name))), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
-  const addon = { forceUpload: false, assumeEmptyCluster: false };
   const ignored = isIgnored('ImagePull', options.run.ignorePreflightErrors);
   const dataDir = etcdDataDirOf(host.textOf('etcd')) ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
   const etcdDataDir = hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null;
@@ -209,8 +208,8 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
     kubeletServer: kubeletServerInput(plane, host),
     node: { ...node, kubeletConfig: { ...node.kubeletConfig, copiesConfig } },
     others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs: timeoutMsOf(plane) }),
-    coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
-    kubeProxy: { ...addon, ...proxy },
+    coredns: { forceUpload: false, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
+    kubeProxy: { forceUpload: false, ...proxy },
     result: {
       ...{ nodeName, version },
       images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
