@@ -232,7 +232,7 @@ export async function prepareControlPlane(
       images: controlPlaneImages(cluster),
       criSocket: registration.criSocket,
       policy: registration.imagePullPolicy,
-      ignored: isIgnored('ImagePull', [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors]),
+      ignored: isIgnored('ImagePull', [options.run, registration]),
     },
     wait: { criSocket: registration.criSocket, timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck) },
     timeouts,

@@ -105,11 +105,18 @@ export async function designObservedNode(
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, setups });
   const directories = await checkDirectoriesOfNode(context, options, { setups, reading, isNew });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, setups });
-  const ignored = [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors];
   const { clusterIsDeclared } = cluster;
   const hidden = options.skipPreflight
     ? { warnings: [], refusals: [] }
-    : checkHiddenFields({ host: context.host.name, design, setups, reading, clusterIsDeclared, ignored, kept: node.hostFlags.kept });
+    : checkHiddenFields({
+        host: context.host.name,
+        design,
+        setups,
+        reading,
+        clusterIsDeclared,
+        ignores: [options.run, registration],
+        kept: node.hostFlags.kept,
+      });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,

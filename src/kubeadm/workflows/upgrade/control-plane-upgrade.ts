@@ -162,7 +162,7 @@ export async function prepareControlPlaneUpgrade(
   const manifests = manifestsOf(plane, host, options);
   const newDir = etcdDataDirOf(textOf(fileOf(manifests.get('etcd'))));
   const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
-  const checked = validateFindings(findings, options.run.ignorePreflightErrors, context.host.name);
+  const checked = validateFindings(findings, [options.run], context.host.name);
   const usedDir = etcdDataDirOf(host.textOf('etcd'));
   return {
     ...prepared,
@@ -194,7 +194,7 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
   );
   const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name))), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
-  const ignored = isIgnored('ImagePull', options.run.ignorePreflightErrors);
+  const ignored = isIgnored('ImagePull', [options.run]);
   const dataDir = etcdDataDirOf(host.textOf('etcd')) ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
   const etcdDataDir = hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null;
   const isUpgraded = host.isInterrupted || [...files.values()].some((file) => isReplaced(file, host));
