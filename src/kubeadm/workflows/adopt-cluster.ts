@@ -1,6 +1,5 @@
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -28,7 +27,6 @@ interface AdoptOptions extends InitTokenOptions {
   readonly withholdToken: boolean;
   /** Receives the join commands; null: none is printed. */
   readonly showJoinCommand: ShowJoinCommandInput['show'] | null;
-  readonly run: RunSettings;
 }
 
 /**

@@ -4,7 +4,7 @@ import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { type Prepared, phaseSelection, type Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -68,8 +68,6 @@ export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions,
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** Whether a phase is skipped by name, independent of a single requested phase. */
-  readonly skips: (phase: string) => boolean;
   readonly connectEtcd: ConnectEtcd;
   readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
@@ -178,14 +176,14 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
 
 /** In a given cluster, only an add-on has the declared version, which must then be supported; as in `cluster adopt`. */
 async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions) {
-  const { given, cluster: declared, selects, releaseOf, skips } = options;
+  const { given, cluster: declared, run, releaseOf } = options;
   const { bindPort } = observed.localAPIEndpoint;
-  const input = { found: found.model ?? {}, declared, bindPort, kubelet: node.facts.kubelet, releaseOf, skips };
+  const input = { found: found.model ?? {}, declared, bindPort, kubelet: node.facts.kubelet, releaseOf, run };
   if (given === null) return withMinor(await resolveClusterConfiguration(input));
   const { version, warnings } = await controlPlaneVersion(given.cluster, declared, null);
-  if (selects('addon/coredns') || selects('addon/kube-proxy'))
+  if (['addon/coredns', 'addon/kube-proxy'].some(phaseSelection(run)))
     return withMinor(await resolveClusterConfiguration({ ...input, found: { kubernetesVersion: version, ...found.model } }));
-  const cluster = withoutSkippedAddons(settingsOf(input.found, declared, version, bindPort), skips);
+  const cluster = withoutSkippedAddons(settingsOf(input.found, declared, version, bindPort), run);
   return { cluster, warnings, minor: parseMinor(version) ?? NEWEST_MINOR };
 }
 
@@ -200,6 +198,7 @@ async function designControlPlane(
   cluster: DefaultedCluster,
 ): Promise<PreparedControlPlane> {
   const { external } = cluster.etcd;
+  const isSelected = phaseSelection(options.run);
   const isChecked = external !== undefined && !options.skipPreflight && !options.singlePhase && !options.staged;
   const prepared = await prepareControlPlane(context, options, {
     node,
@@ -207,7 +206,7 @@ async function designControlPlane(
     cluster,
     findings: isChecked ? await externalEtcdFindings(context, options.connectEtcd, external, observed.host.files) : [],
     kubeconfigs: KUBECONFIGS,
-    generates: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
+    generates: { certificate: (name) => isSelected(`certs/${name}`), kubeconfig: (name) => isSelected(`kubeconfig/${name}`) },
   });
   if (lockedOut !== null)
     throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });

@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { type Prepared, phaseSelection, type Workflow } from '../../host/run-workflow.ts';
 import { ADMIN_CONF, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
@@ -124,6 +124,7 @@ async function prepareJoinControlPlane(
     }),
   ]);
   const apiServer = { ...(await options.apiServer()), server: localServer(observed.localAPIEndpoint) };
+  const isSelected = phaseSelection(options.run);
   // The keys are generated while the kubelet checks its configuration.
   const [prepared, join] = await Promise.all([
     prepareControlPlane(context, options, {
@@ -133,8 +134,8 @@ async function prepareJoinControlPlane(
       kubeconfigs: JOINING_KUBECONFIGS,
       joins: true,
       generates: {
-        certificate: () => options.selects('control-plane-prepare/certs'),
-        kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
+        certificate: () => isSelected('control-plane-prepare/certs'),
+        kubeconfig: () => isSelected('control-plane-prepare/kubeconfig'),
       },
       given: download.files,
     }),
