@@ -3,7 +3,7 @@ import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
 import { pathOf, StrictCommand } from './command-line-error.ts';
-import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';
+import { columnsOf, DEFAULT_WIDTH, HEADINGS, type HelpLayout, helpOption } from './help-layout.ts';
 import { addModuleVerbosity, addVerbosity } from './options.ts';
 
 interface ProgramOptions {
@@ -12,6 +12,8 @@ interface ProgramOptions {
   readonly exit: (code: ExitCode) => void;
   readonly version: string;
   readonly commands: readonly CommandEntry[];
+  /** Help lists all options, commands and phases. Default: false, and true under the name kubeadm. */
+  readonly completeHelp?: boolean | undefined;
   /** Loads the phases of the commands; absent: no command has phases. */
   readonly loadPhases?: (() => Promise<PhaseLists>) | undefined;
 }
@@ -24,7 +26,7 @@ interface ProgramOptions {
  */
 export async function buildProgram(
   services: CommandServices,
-  { argv, exit, version, commands, loadPhases }: ProgramOptions,
+  { argv, exit, version, commands, completeHelp, loadPhases }: ProgramOptions,
 ): Promise<Command> {
   const on: On = (command, readRequest, run) =>
     command.action(async (...args: unknown[]) => {
@@ -42,7 +44,9 @@ export async function buildProgram(
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }
     });
+  const layout: Partial<HelpLayout> = { isComplete: completeHelp ?? services.programName === 'kubeadm' };
   const program = new StrictCommand(services.programName)
+    .configureHelp(layout)
     .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
     .version(version, '--version', 'version of the program')
     // The text is for the groups of subcommands; the program handles `help` itself.

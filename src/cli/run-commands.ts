@@ -42,8 +42,10 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
   return exitCodeAs(programName, await runLine(isEmpty ? { ...commandLine, argv: ['--help'] } : commandLine));
 }
 
-async function runLine(commandLine: CommandLine): Promise<ExitCode> {
-  const { argv, services, version, commands, loadComplete, loadPhases } = commandLine;
+async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<ExitCode> {
+  const { services, version, commands, loadComplete, loadPhases } = commandLine;
+  const completeHelp = isCompleteHelp(given);
+  const argv = completeHelp === true ? given.filter((word) => word !== ALL) : given;
   let code: ExitCode = 0;
   const { input, textOf } = withTexts(services.input);
   const ownServices: CommandServices = {
@@ -61,7 +63,7 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
       const runComplete = await loadComplete();
       return runComplete(ownServices, { program, words });
     }
-    const program = await buildProgram(ownServices, { argv, exit, version, commands, loadPhases });
+    const program = await buildProgram(ownServices, { argv, exit, version, commands, completeHelp, loadPhases });
     const named = commandFirst(argv, program);
     const isCommand = (word: string | undefined): boolean => word === 'help' || program.commands.some((command) => command.name() === word);
     // Options before an unknown command: only the tree of all commands knows which of them take a value.
@@ -80,6 +82,15 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
         : (await import('./file-kind.ts')).nameFileKindsOf(error, textOf);
     return showProblem(shown, services.output, verbosityOf(argv));
   }
+}
+
+const ALL = '--all';
+
+/** `--help --all` and `help --all`; undefined: the default of the program. */
+function isCompleteHelp(argv: readonly string[]): true | undefined {
+  const end = argv.indexOf('--');
+  const words = end < 0 ? argv : argv.slice(0, end);
+  return words.includes(ALL) && (words[0] === 'help' || words.some((word) => /^(?:-h|--help)$/.test(word))) ? true : undefined;
 }
 
 /** An input that keeps the texts it has read: a hint depends on the content of a file. */

@@ -137,7 +137,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
     const likely = closestName(name, new Set(namesOf(workflow.phases).flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
-    const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
+    const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help --all` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
   const runs = phaseSelection({ ...run, skipPhases: skipped });
