@@ -57,6 +57,8 @@ export async function startSshd(
     'PermitRootLogin yes',
     'PasswordAuthentication no',
     'KbdInteractiveAuthentication no',
+    // bash of depth two does not read ~/.bashrc, which may be slow, or wait for a lock that a killed shell has left.
+    'SetEnv SHLVL=1',
   ];
   writeFileSync(join(directory, 'sshd_config'), `${lines.join('\n')}\n`);
   const child = spawn(SSHD, ['-D', '-e', '-f', join(directory, 'sshd_config')], { stdio: ['ignore', 'ignore', 'pipe'] });
