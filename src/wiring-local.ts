@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
 import type { Reporter } from './base/reporter.ts';
 import { revealText } from './base/text/secret.ts';
-import { listFiles, localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
+import { localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
 import { withLiveDisplay } from './cli/adapters/live-output.ts';
 import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
 import { jsonReporter, textReporter } from './cli/adapters/reporter-text.ts';
@@ -69,7 +69,6 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     writeLocalFile,
     requireWritable,
     ...temporaryDirectories(onForcedExit),
-    listFiles,
     readHostEntries: async (root) => (await import('./cli/adapters/host-entries.ts')).readHostEntries(root),
     random: Math.random,
     watchFile: (path, onChange, signal) =>

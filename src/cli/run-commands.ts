@@ -51,7 +51,7 @@ async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<Ex
   const ownServices: CommandServices = {
     ...services,
     input,
-    runCommand: (line, output = services.output) => runCommands({ ...commandLine, argv: line, services: { ...services, output } }),
+    runCommand: (line, replaced) => runCommands({ ...commandLine, argv: line, services: { ...services, ...replaced } }),
   };
   const exit = (result: ExitCode): void => {
     code = result;

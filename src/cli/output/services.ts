@@ -78,8 +78,6 @@ interface LocalMachine {
   readonly runtime: { readonly nodeVersion: string; readonly platform: string };
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
-  /** `mode path` of every file below these directories of a root. */
-  listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
   /**
    * Reads a directory as the root directory of a host, in the order of paths; a directory precedes its entries.
    * @throws AppError INPUT_UNREADABLE, INPUT_NOT_A_DIRECTORY, INPUT_TOO_LARGE or USER_DATA_UNUSABLE (exit code 2)
