@@ -90,6 +90,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./explain-command.ts')).defineExplain,
   },
   {
+    name: 'validate',
+    description: 'Validate files by their kind; the exit code is 2 if a file is invalid',
+    load: async () => (await import('./validate-command.ts')).defineValidate,
+  },
+  {
     name: 'lab',
     description: 'Start a local lab with an API server and three hosts; does not require root',
     load: async () => (await import('./lab-command.ts')).defineLab,
