@@ -7,7 +7,7 @@ import { localInput, requireWritable, temporaryDirectories, writeLocalFile } fro
 import { withLiveDisplay } from './cli/adapters/live-output.ts';
 import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
 import { jsonReporter, textReporter } from './cli/adapters/reporter-text.ts';
-import { textOutput } from './cli/adapters/text-output.ts';
+import { textOutput, usesColour } from './cli/adapters/text-output.ts';
 import { runtimeOfProcess, thisProcess } from './cli/adapters/this-process.ts';
 import type { RawOutput, Services } from './cli/output/services.ts';
 import { programNameOf, renamingOutput } from './cli/program-name.ts';
@@ -47,10 +47,10 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
-  const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const colours = { stdout: usesColour(env, stdout), stderr: usesColour(env, stderr) };
   const limiter = createRequestRateLimiter(systemClock);
   const programName = programNameOf(env, environment.startedAs ?? []);
-  const output = renamingOutput(textOutput(raw, { colour, isTerminal: stdout.isTTY === true }), programName);
+  const output = renamingOutput(textOutput(raw, { colours, isTerminal: stdout.isTTY === true }), programName);
   return {
     env,
     programName,

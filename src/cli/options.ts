@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { IMPACTS } from '../host/plan/impact.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { diffOption } from './output-options.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -116,14 +117,6 @@ export function addModuleVerbosity(command: Command): Command {
 export function addInheritedOption(command: Command, flags: string, description: string): Command {
   return command.addOption(new Option(flags, description).hideHelp());
 }
-
-/** `--diff`. */
-export function diffOption(description = 'with --dry-run: show the contents and diffs of files and objects'): Option {
-  return new Option('--diff', description).helpGroup(HEADINGS.output);
-}
-
-/** `--diff` of a command that always shows its plan. */
-export const DIFF_OF_PLAN = 'show the contents and diffs of files and objects';
 
 /** `--dry-run`, `--diff`, `-o`, `--exit-code`: for commands that create a plan. */
 export function addDryRunOptions(command: Command): Command {

@@ -5,6 +5,7 @@ import type { CommandEntry, CommandOptions, CommandServices, On } from './comman
 import { pathOf, StrictCommand } from './command-line-error.ts';
 import { columnsOf, DEFAULT_WIDTH, HEADINGS, type HelpLayout, helpOption } from './help-layout.ts';
 import { addModuleVerbosity, addVerbosity } from './options.ts';
+import { addColour } from './output-options.ts';
 
 interface ProgramOptions {
   /** The command line; null: the tree of all commands, with their options and phases. */
@@ -66,6 +67,7 @@ export async function buildProgram(
   });
   addVerbosity(program);
   addModuleVerbosity(program);
+  if (services.programName === 'kubeletadm') addColour(program);
   if (services.programName === 'kubeadm')
     program.addOption(
       new Option('--rootfs <path>', "root directory of the command, in place of the host's (chroot)").helpGroup(HEADINGS.global),

@@ -1,13 +1,13 @@
 import { type Command, CommanderError } from 'commander';
-import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
-import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
 import { commandFirst } from './command-first.ts';
 import { CommandLineError, describeCommandLineError } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
-import type { Output, Services } from './output/services.ts';
+import type { Services } from './output/services.ts';
+import { colourChoiceOf } from './output-options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { exitCodeAs } from './program-name.ts';
@@ -51,11 +51,13 @@ async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<Ex
   const ownServices: CommandServices = {
     ...services,
     input,
+    commandLine: argv,
     runCommand: (line, replaced) => runCommands({ ...commandLine, argv: line, services: { ...services, ...replaced } }),
   };
   const exit = (result: ExitCode): void => {
     code = result;
   };
+  services.output.setColour?.(colourChoiceOf(argv));
   try {
     if (argv[0] === COMPLETE && loadComplete !== undefined) {
       const words = argv.slice(1);
@@ -80,6 +82,7 @@ async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<Ex
       error instanceof CommandLineError
         ? describeCommandLineError(error, await wholeTree(ownServices, commands))
         : (await import('./file-kind.ts')).nameFileKindsOf(error, textOf);
+    const { showProblem } = await import('./output/show-problem.ts');
     return showProblem(shown, services.output, verbosityOf(argv));
   }
 }
@@ -118,30 +121,4 @@ function verbosityOf(argv: readonly string[]): number {
     return level <= MAX_VERBOSITY ? level : 0;
   }
   return 0;
-}
-
-/**
- * Prints the problems, one line each, and returns the exit code. `-v 5` adds details and the stack. An error
- * that is not an AppError is reported as a bug of kubeletadm.
- */
-function showProblem(error: unknown, output: Pick<Output, 'stderr'>, verbosity: number): ExitCode {
-  if (!(error instanceof AppError)) {
-    const text = error instanceof Error ? (verbosity >= 5 ? (error.stack ?? error.message) : error.message) : String(error);
-    const more = verbosity >= 5 ? '' : ' with the output of -v 5';
-    output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report this error${more} [INTERNAL]\n`]);
-    return 1;
-  }
-  for (const problem of error.problems) output.stderr(`${oneLine(formatProblem(problem), verbosity)}\n`);
-  if (verbosity >= 5) {
-    if (error.detail !== undefined && error.detail.trim() !== '') output.stderr(`${error.detail.trimEnd()}\n`);
-    output.stderr(`${error.stack ?? ''}\n`);
-    if (error.cause instanceof Error) output.stderr(`caused by: ${error.cause.stack ?? error.cause.message}\n`);
-  }
-  return error.exitCode;
-}
-
-function oneLine(text: string, verbosity: number): string {
-  if (verbosity >= 5) return text;
-  const lines = text.split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '').join(' ');
 }

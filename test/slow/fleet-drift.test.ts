@@ -350,7 +350,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         ),
         expect.stringMatching(/^ {2}unreachable: dead1 \(connection refused\)$/),
         `  not started: ${second}`,
-        `To continue: kubeletadm apply -f ${file} --retry failed (add the other options of this run)`,
+        `To continue: kubeletadm ${argv.join(' ')} --retry failed`,
       ]);
       const status = await run('fleet', 'status', '-f', file);
       expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed change, rolls back at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { memoized } from '../../base/memoized.ts';
+import { replaceWord } from '../../base/text/replace-word.ts';
 import { type HostPlan, planDocument } from './document.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
@@ -73,29 +74,4 @@ function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
   return words
     .toSorted(([, a], [, b]) => b.length - a.length)
     .reduce((result, [what, value]) => replaceWord(result, JSON.stringify(value).slice(1, -1), `<${what}>`), text);
-}
-
-/** Searches a fixed string: a regular expression per host would be slow for thousands of hosts. */
-function replaceWord(text: string, word: string, by: string): string {
-  let result = '';
-  let from = 0;
-  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at)) {
-    const end = at + word.length;
-    if (isUnmatched(text, at, end)) {
-      result += text.slice(from, at) + by;
-      from = end;
-      at = end;
-    } else at++;
-  }
-  return from === 0 ? text : result + text.slice(from);
-}
-
-const NAME_CHARACTER = /[\w-]/;
-const WORD_CHARACTER = /\w/;
-
-/** Whether the match is not part of a longer name; a trailing dot may end a sentence. */
-function isUnmatched(text: string, start: number, end: number): boolean {
-  const [before, after] = [text.charAt(start - 1), text.charAt(end)];
-  if (before === '.' || NAME_CHARACTER.test(before) || NAME_CHARACTER.test(after)) return false;
-  return after !== '.' || !WORD_CHARACTER.test(text.charAt(end + 1));
 }
