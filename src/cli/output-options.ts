@@ -10,10 +10,10 @@ export function addColour(program: Command): Command {
   return program.addOption(option.choices(COLOURS).helpGroup(HEADINGS.global));
 }
 
-/** The value of `--color` on a command line, which is needed before commander reads it; auto for another value. */
-export function colourChoiceOf(argv: readonly string[]): ColourChoice {
+/** The value of `--color` on a command line, which is needed before commander reads it; undefined: none, or another value. */
+export function colourChoiceOf(argv: readonly string[]): ColourChoice | undefined {
   const found = argv.flatMap((word, i) => (word === '--color' ? [argv[i + 1]] : word.startsWith('--color=') ? [word.slice(8)] : []));
-  return COLOURS.find((choice) => choice === found.at(-1)) ?? 'auto';
+  return COLOURS.find((choice) => choice === found.at(-1));
 }
 
 /** `--diff`. */

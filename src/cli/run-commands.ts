@@ -57,7 +57,8 @@ async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<Ex
   const exit = (result: ExitCode): void => {
     code = result;
   };
-  services.output.setColour?.(colourChoiceOf(argv));
+  const colour = colourChoiceOf(argv);
+  if (colour !== undefined) services.output.setColour?.(colour);
   try {
     if (argv[0] === COMPLETE && loadComplete !== undefined) {
       const words = argv.slice(1);

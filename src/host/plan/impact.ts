@@ -47,7 +47,8 @@ export function formatImpact({ impact, why }: Pick<FieldChange, 'impact' | 'why'
   return why === undefined ? impact : `${impact}, because ${why}`;
 }
 
-function formatValue(value: Json): string {
+/** `unset`, or a value in one line; a long one is cut. */
+export function formatValue(value: Json): string {
   if (value === null) return 'unset';
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
   return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text;
