@@ -4,7 +4,7 @@ import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import { replaceWord } from '../../base/text/replace-word.ts';
 
 /**
- * Problems that differ only in their hosts become one, with the hosts as ranges: `node[1:40] (40 hosts)`. The name of
+ * Problems that differ only in their hosts become one, with the hosts or Nodes as ranges: `node[1:40] (40)`. The name of
  * the own host inside a text becomes `<host>`.
  */
 export function foldProblems(problems: readonly Problem[]): readonly Problem[] {
@@ -14,7 +14,7 @@ export function foldProblems(problems: readonly Problem[]): readonly Problem[] {
     if (first === undefined) return [];
     const hosts = [...new Set(group.flatMap(({ host }) => host ?? []))];
     if (more.length === 0 || hosts.length < 2) return [first];
-    return [{ ...withoutHost(first), host: hostsText(hosts) }];
+    return [{ ...withoutHost(first), host: `${namesText(sortedNames(hosts))} (${hosts.length})` }];
   });
 }
 

@@ -155,7 +155,7 @@ took 7s; to continue: kubeletadm apply -f fleet.yaml --retry failed
   it('and the errors of 40 hosts with one cause have at most 6 lines', () => {
     const hosts = Array.from({ length: 40 }, (_, i) => outcome(`n${i + 1}`, 'unreachable'));
     const errors = foldProblems(problemsOf(hosts)).map(formatProblem);
-    expect(errors).toEqual(['n[1:40] (40 hosts): cannot reach the host: connection refused. Check the address. [HOST_UNREACHABLE]']);
+    expect(errors).toEqual(['n[1:40] (40): cannot reach the host: connection refused. Check the address. [HOST_UNREACHABLE]']);
     expect(shown(hosts).trimEnd().split('\n').length + errors.length).toBeLessThanOrEqual(6);
   });
 });
@@ -165,7 +165,7 @@ describe('problems of many hosts', () => {
 
   it('share a line if only the name of the own host differs', () => {
     const problems = [problem('n1', 'n1 is locked', { hint: 'Run x n1' }), problem('n2', 'n2 is locked', { hint: 'Run x n2' })];
-    expect(foldProblems(problems).map(formatProblem)).toEqual(['n1, n2 (2 hosts): <host> is locked. Run x <host>. [X]']);
+    expect(foldProblems(problems).map(formatProblem)).toEqual(['n1, n2 (2): <host> is locked. Run x <host>. [X]']);
   });
 
   it('keep their lines if the message, the position or the hint differs, and the text of a single one', () => {
