@@ -37,6 +37,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./fleet-apply-command.ts')).defineApply,
   },
   {
+    name: 'status',
+    description: 'Show hosts and Nodes in one table: Ready, kubelet, configuration, drift, changes and certificates',
+    load: async () => (await import('./status-command.ts')).defineStatus,
+  },
+  {
     name: 'upgrade',
     description: 'Upgrade control planes, and the kubelet configuration of nodes',
     load: async () => (await import('./upgrade-command.ts')).defineUpgrade,

@@ -196,6 +196,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
   'dynamic assign': moreNodes,
   'dynamic reset': moreNodes,
   'dynamic status': moreNodes,
+  status: hostsOfFile,
   'dynamic history': oneNode,
   'config from-node': oneNode,
   'dynamic enable': destinations,

@@ -37,7 +37,7 @@ const DAILY_COMMANDS: ReadonlySet<string> = new Set(
 /** Options that the short help of a command only names, in addition to those for SSH. */
 const DETAILS: ReadonlySet<string> = new Set(
   (
-    '--again --allow-deprecated-api --apiserver-advertise-address --apiserver-bind-port --backend --break-lock --bundle ' +
+    '--again --allow-deprecated-api --allow-pod-loss --apiserver-advertise-address --apiserver-bind-port --backend --break-lock --bundle ' +
     '--ca-cert --cert-dir --certificate-key --cgroup-driver --cloud-config --cloud-provider --confirm-timeout --context ' +
     '--cri-socket --discovery-file --discovery-token --discovery-token-unsafe-skip-ca-verification --dynamic-config-dir ' +
     '--feature-gates --fleet --force-upload --image-repository --kube-api-qps --kubelet-config-dir --kubelet-extra-args ' +

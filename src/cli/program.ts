@@ -88,7 +88,7 @@ const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': 
 
 /** Commands that change nothing, as each with `--dry-run`: an interrupted one has nothing to resume. */
 const READING =
-  /^(?:plan|plan show|agent|lab|version|completion|explain|validate|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
+  /^(?:plan|plan show|agent|lab|version|completion|status|explain|validate|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
 
 function isReading(command: Command, options: CommandOptions): boolean {
   return options.dryRun === true || (READING.test(pathOf(command)) && options.repair === undefined);
