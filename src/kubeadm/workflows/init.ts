@@ -1,5 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import { parseKubernetesVersion, releaseOfVersion } from '../../base/kubernetes-version.ts';
+import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
@@ -12,7 +12,6 @@ import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
 import { applyClusterDefaults, type DefaultedCluster, withScheme } from '../config/defaults.ts';
-import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer } from '../control-plane/model.ts';
 import { addonCoredns, addonKubeProxy } from '../phases/addons.ts';
@@ -32,6 +31,7 @@ import { waitControlPlane } from '../phases/wait-control-plane.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
+import { atEndpoint, joinObjects } from './adopt-cluster.ts';
 import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
 import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
 import {
@@ -62,7 +62,7 @@ import {
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
 import { controlPlaneVersion, type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
-import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
+import { type ObservedNode, observeNode } from './node/observe-node.ts';
 
 export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
@@ -251,13 +251,12 @@ async function prepareAdmission(
 /** The API server of the given kubeconfig, else that of the host; at the control plane endpoint, if one is declared. */
 function serverToJoin(
   { given }: InitOptions,
-  { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
+  cluster: DefaultedCluster,
   { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
 ): Admission['apiServer'] {
   // The host need not be part of the cluster of a given kubeconfig.
-  if (given !== null)
-    return given.apiServer && { ...given.apiServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
-  const caPem = pki.textAt(pkiPath(certificatesDir, 'ca', 'crt'));
+  if (given !== null) return atEndpoint(given.apiServer, cluster);
+  const caPem = pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
   return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }
 
@@ -297,21 +296,9 @@ function inputOf(
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
     kubeletStart: { ...start, credentials: [] },
-    save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
+    save: firstNode.save,
     wait: controlPlane.wait,
-    uploadKubeadm: {
-      // An unreachable API server has no version.
-      clusterConfiguration:
-        parseKubernetesVersion(cluster.kubernetesVersion)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
-      currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-    },
-    upload: { ...firstNode.upload, forceUpload },
-    bootstrapToken: {
-      tokens: admission.tokens.desired,
-      apiServer: admission.apiServer,
-      replaceAddress: forceUpload || cluster.controlPlaneEndpoint !== undefined,
-      now,
-    },
+    ...joinObjects({ ...admission, version: cluster.kubernetesVersion, cluster, found, upload: firstNode.upload, forceUpload, now }),
     uploadCerts: admission.shared?.input ?? null,
     mark: {
       nodeName: node.registration.name,

@@ -8,7 +8,7 @@ import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../phases/etcd-members.ts';
-import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
 import { markNode } from '../phases/mark-node.ts';
@@ -183,8 +183,8 @@ async function prepareJoinControlPlane(
 }
 
 /** The phases of the shared certificates write the CA. */
-function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
-  const { credentials = [] } = input;
+function withoutCa(input: JoinInput['kubeletStart'], { certificatesDir }: DefaultedCluster): JoinInput['kubeletStart'] {
+  const { credentials } = input;
   return { ...input, credentials: credentials.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
 }
 

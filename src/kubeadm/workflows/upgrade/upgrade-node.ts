@@ -9,7 +9,7 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
-import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import type { Workflow } from '../../../host/run-workflow.ts';
 import type { CommandLineWord } from '../../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../../host/systemd/try-drop-in.ts';
 import { isNodeReady } from '../../../kube/node-conditions.ts';
@@ -21,10 +21,10 @@ import { isSocketFlag, joinFlags, type UpgradedFlags, upgradeFlags } from '../..
 import type { KubeletPatch } from '../../../kubelet/layers/patch-files.ts';
 import type { FieldSetting } from '../../../kubelet/layers/setting.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../../node-settings/node-settings.ts';
-import { type KubeletStartInput, upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
+import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../../phases/mark-node.ts';
-import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../../phases/mark-node.ts';
-import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
+import { hasSocketAnnotation, removeSocketAnnotation } from '../../phases/mark-node.ts';
+import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../../render/config-drop-ins.ts';
 import { backupTimestamp } from '../../upgrade/upgrade-record.ts';
 import { readClusterBaseline, type UpgradedDocuments, unlessForbidden } from '../node/cluster-baseline.ts';
@@ -32,7 +32,7 @@ import { designObservedNode } from '../node/design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from '../node/identify-node.ts';
 import { readJoinedConfig } from '../node/joined-config.ts';
 import type { NodeOptions } from '../node/node-options.ts';
-import { nodeSettingsOf, type ObservedNode, observeNode } from '../node/observe-node.ts';
+import { type ObservedNode, observeNode } from '../node/observe-node.ts';
 import { observeLocalWords } from '../node/observe-setups.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
@@ -47,12 +47,7 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly nodeName: string | null;
 }
 
-export interface UpgradeNodeInput {
-  readonly kubeletConfig: KubeletStartInput;
-  readonly save: SaveNodeSettingsInput;
-  readonly annotation: RemoveSocketAnnotationInput;
-  readonly criSocket: string;
-}
+export type UpgradeNodeInput = Awaited<ReturnType<typeof prepareUpgrade>>['input'];
 
 /**
  * Updates the kubelet's files to the cluster's current kubelet-config and the settings of this node, and restarts the
@@ -79,7 +74,7 @@ export async function prepareUpgrade(
   context: ClusterContext,
   options: UpgradeNodeOptions,
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
-): Promise<Prepared<UpgradeNodeInput>> {
+) {
   const { found, running } = await inspectHost(context);
   const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.ignoreSavedSettings);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
@@ -97,7 +92,7 @@ export async function prepareUpgrade(
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
-  const { design, start, warnings, refusals } = await designObservedNode(context, nodeOptions, {
+  const { design, start, save, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
     writes: ({ files: { configYaml, configDropIns } }) => [...flagsEnv, configYaml, ...(configDropIns ?? [])],
     cluster: baseline.layered,
@@ -121,7 +116,7 @@ export async function prepareUpgrade(
         unitFiles: [],
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
-      save: { nodeSettings: saved(nodeSettings, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
+      save: { ...save, nodeSettings: saved(nodeSettings, save.nodeSettings) },
       annotation: { nodeName: node.registration.name, check: annotated.check },
       criSocket: node.registration.criSocket,
     },
