@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 /** Upper bounds for a complete `init`, including the health checks while a component starts. */
-const MOST_QUERIES = 240;
+const MOST_QUERIES = 245;
 const MOST_PROGRAMS = 25;
 
 /**
