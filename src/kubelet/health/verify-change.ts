@@ -160,7 +160,7 @@ function waitUntilVerified(
 }
 
 /** The signals of a change, the worst first. */
-function signalsOf(
+export function signalsOf(
   before: Parameters<typeof nodeSignals>[0],
   { ready = null, pressures = [], differing = null, losses = [], unreached = null, probe = null }: Partial<Observation>,
 ): readonly FoundSignal[] {
