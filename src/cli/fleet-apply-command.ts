@@ -67,7 +67,7 @@ const APPLY_TEXTS: RunTexts = {
   parallel: 'maximum number of hosts inspected or changed at once',
 };
 
-const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.\n\n${IMPACT_NOTES}`;
+const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed; a run of one host stops after its current changes and rolls back what is unconfirmed.\n\n${IMPACT_NOTES}`;
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --max-unavailable 10% --max-fail 2
   kubeletadm apply plan.json
