@@ -37,7 +37,7 @@ export async function initTokens(
   };
 }
 
-/** Stands in for a new token, so that a dry run generates no tokens and prints the same plan each time. */
+/** In place of a new token, so that a dry run generates no tokens and prints the same plan each time. */
 function placeholderToken(i: number): Secret {
   return new Secret(`${'dryrun'.slice(0, 6 - String(i || '').length)}${i || ''}.${'0'.repeat(16)}`);
 }

@@ -373,7 +373,7 @@ describe('hosts that are planned again when they are changed', () => {
     expect(now).toMatchObject({ open: 0, most: 6 });
   });
 
-  it('are connected anew if a kept connection was lost', async () => {
+  it('are connected again if a kept connection was lost', async () => {
     const { statuses, now, log } = world(many(2), { ...AGAIN, maxOpen: 100 }, { losesKept: true });
     expect(await statuses()).toEqual({ h1: 'changed', h2: 'changed' });
     expect(log.filter((line) => line === 'look h1')).toHaveLength(3);
