@@ -368,6 +368,7 @@ export function addNodeOptions(command: Command): Command {
         'node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)',
       )
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
+      .option('--node-taints <key=value:effect>', 'taints of the node, in place of those of --config (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider, as a path on the host')
       .option(
