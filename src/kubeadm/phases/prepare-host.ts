@@ -38,6 +38,7 @@ import {
 import type { LargeFile } from '../../host/operation/large-file.ts';
 import { type PackageFacts, packageFacts } from '../../host/operation/package-facts.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 
 export interface InstallPackagesInput {
   readonly templates: Templates;
@@ -163,6 +164,24 @@ export const loadKernelModules = definePhase<PrepareKernelInput, ModuleFacts>({
   observe: ({ host, signal }, { preparation: { kernelModules } }) => observe(host, moduleFacts(kernelModules ?? []), signal),
   plan: (facts, { templates, preparation: { kernelModules } }) => planModules(templates, kernelModules ?? [], facts),
 });
+
+/** Writes the declared files, before the programs that read them are installed. */
+export const writeHostFiles = definePhase<PrepareKernelInput, ReadonlyMap<string, FileFact | null>>({
+  name: 'files',
+  short: 'Write the files that the fleet file declares',
+  observe: ({ host, signal }, { preparation: { files = {} } }) =>
+    observe(host, fileFacts(Object.keys(files).flatMap((path) => [dirname(path), path])), signal),
+  plan: (found, { preparation: { files = {} } }) => {
+    const directories = [...new Set(Object.keys(files).map(dirname))].map((path) => diffDirectory(found.get(path) ?? null, path, 0o755));
+    const written = Object.entries(files).map(([path, file]) => diffFile(found.get(path) ?? null, { path, ...file, owner: 'root:root' }));
+    const changes = [...directories, ...written].filter((change) => change !== null);
+    return changes.length === 0 ? { changes, noop: 'all files have the declared content' } : { changes };
+  },
+});
+
+function dirname(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
 
 /** Sets kernel parameters now and at boot. */
 export const setSysctls = definePhase<PrepareKernelInput, SysctlFacts>({
