@@ -30,7 +30,9 @@ export function countExits(before: Exits, unit: Unit, now: number): Exits {
   if (unit === null) return before;
   const { restarts } = unit;
   const ended = Math.max(0, restarts - (before.restarts ?? restarts));
-  const times = [...before.times, ...Array.from({ length: Math.min(ended, MOST_TIMES) }, () => now)].slice(-MOST_TIMES);
+  // Times after `now` are of a clock that was set back.
+  const earlier = before.times.filter((at) => at <= now);
+  const times = [...earlier, ...Array.from({ length: Math.min(ended, MOST_TIMES) }, () => now)].slice(-MOST_TIMES);
   return { ...before, restarts, fewest: Math.min(before.fewest ?? restarts, restarts), times };
 }
 
@@ -49,8 +51,7 @@ export function isCrashing(
 ): boolean {
   if (unit === null) return false;
   const { withinMs, waiting } = rule;
-  const isInTime = (at: number): boolean => at <= now && now - at < (withinMs ?? 0);
-  const count = withinMs === undefined ? unit.restarts - (fewest ?? unit.restarts) : times.filter(isInTime).length;
+  const count = withinMs === undefined ? unit.restarts - (fewest ?? unit.restarts) : times.filter((at) => now - at < withinMs).length;
   const isWaiting = waiting !== undefined && unit.subState === 'auto-restart' && unit.restarts >= waiting;
   return unit.activeState === 'failed' || count >= rule.times || isWaiting;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  assessGood,
   assessSignals,
   assessTrial,
   DEFAULT_TIMING,
@@ -117,5 +118,37 @@ describe('each signal with a time limit', () => {
 
   it.each(limited)('is found by its user: %s, %s', (user, signal) => {
     expect([{}, SHOWN[signal]].map((seen) => FINDS[user](seen, signal))).toEqual([false, true]);
+  });
+});
+
+describe('a kubelet with a good configuration', () => {
+  const MINUTE = 60_000;
+
+  /** The failures after observations of systemd's counter. */
+  const failuresAt = (seen: readonly (readonly [minutes: number, restarts: number])[]): readonly (string | null)[] => {
+    let history = EMPTY_HEALTH_HISTORY;
+    return seen.map(([minutes, restarts]) => {
+      const unit = { activeState: 'active', subState: 'running', restarts };
+      const assessed = assessGood(history, { ...HEALTHY, unit }, 1_000 * MINUTE + minutes * MINUTE, DEFAULT_TIMING);
+      history = assessed.history;
+      return assessed.failure?.cause ?? null;
+    });
+  };
+
+  it('crash-loops after three exits within ten minutes', () => {
+    const loop = 'the kubelet crash-loops: 3 failures within 10 minutes';
+    expect(failuresAt([0, 1, 2, 3].map((at) => [at, at] as const))).toEqual([null, null, null, loop]);
+    expect(failuresAt([0, 1, 2, 3].map((at) => [at * 6, at] as const))).toEqual([null, null, null, null]);
+  });
+
+  it('does not crash-loop when exits before the clock was set back come again in the last ten minutes', () => {
+    // Two exits with a clock that is an hour ahead, and one an hour after it was set right.
+    const seen = [
+      [60, 0],
+      [61, 2],
+      [2, 2],
+      [62, 3],
+    ] as const;
+    expect(failuresAt(seen)).toEqual([null, null, null, null]);
   });
 });
