@@ -30,6 +30,8 @@ interface PodWatchPorts extends Omit<Parameters<typeof runProbe>[0], 'host'> {
 interface Probe {
   readonly pid: number;
   readonly startedAt: number;
+  /** Whether the API server has shown the pod. */
+  isSeen: boolean;
   /** Null: no pod was created. */
   readonly driver: ProbeDriver | null;
   /** Null: not known yet. Afterwards the pod is removed. */
@@ -115,9 +117,9 @@ function changeProbe({ clock, newProbe, after }: PodWatchPorts) {
         const noRoom = noRoomReason(pods, kubelet);
         // A node that other pods have filled since shows nothing about the configuration.
         const state = (before.pods?.length ?? 0) >= kubelet.maxPods ? 'failed' : 'unusable';
-        if (noRoom !== null) return finish({ pid, startedAt: now, driver: null, result: null }, { state, why: noRoom });
+        if (noRoom !== null) return finish({ pid, startedAt: now, isSeen: false, driver: null, result: null }, { state, why: noRoom });
       }
-      const running = known ?? { pid, startedAt: now, driver: newProbe(kubelet), result: null };
+      const running = known ?? { pid, startedAt: now, isSeen: false, driver: newProbe(kubelet), result: null };
       probe = running;
       const seen = await observeProbe(running, now, after);
       return seen.state === 'starting' || seen.state === 'failed' ? seen : finish(running, seen);
@@ -133,15 +135,14 @@ async function tryProbe({ newProbe, before, ...context }: PodWatchPorts, kubelet
 }
 
 /** Reads a probe pod: failed if the kubelet has logged an error about it, or does not start it in time. */
-async function observeProbe(
-  { driver, startedAt }: Probe,
-  now: number,
-  { explainedMs, lateMs, needsImage }: PodWatchPorts['after'],
-): Promise<ProbeResult> {
+async function observeProbe(probe: Probe, now: number, { explainedMs, lateMs, needsImage }: PodWatchPorts['after']): Promise<ProbeResult> {
+  const { driver, startedAt } = probe;
   const seen = (await driver?.observe()) ?? { state: 'starting', seen: 'not created' };
   if (seen.state === 'not-run') return { state: 'unusable', why: seen.why };
   const isLate = now - startedAt >= lateMs;
-  if (seen.state === 'unknown') return isLate ? { state: 'unusable', why: seen.seen } : { state: 'starting', seen: seen.seen };
+  // A missing answer shows nothing about a pod that has not started so far.
+  if (seen.state === 'unknown') return isLate && !probe.isSeen ? { state: 'unusable', why: seen.seen } : { ...seen, state: 'starting' };
+  probe.isSeen = true;
   if (seen.state === 'unusable' && needsImage) return { ...seen, state: 'failed' };
   if (seen.state !== 'starting') return seen;
   const error = now - startedAt < explainedMs ? null : ((await driver?.explain()) ?? null);

@@ -320,6 +320,14 @@ describe('the probe pod of a change', () => {
     expect([leftProbes(it.admin), it.tookMs()]).toEqual([[], 0]);
   });
 
+  it('has failed although one answer is missing after the time for its start', async () => {
+    const it = await world({ probes: (number) => (number === 1 ? RUNNING : null) });
+    const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' });
+    const changed = it.change(() => it.clock.at(it.clock.elapsedMs + 26_000, () => it.admin.failNext('get Pod', error)));
+    await expect(changed).rejects.toMatchObject({ code: 'PROBE_POD_FAILED' });
+    expect([it.tookMs() < 40_000, leftProbes(it.admin)]).toEqual([true, []]);
+  });
+
   it('uses a pause image of the node', async () => {
     const images: unknown[] = [];
     const it = await world({
