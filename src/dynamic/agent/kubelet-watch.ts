@@ -19,7 +19,6 @@ import { minorOfNode, readNodeReport } from '../../kubelet/health/observe-change
 import type { PodWatch } from '../../kubelet/health/pod-watch.ts';
 import { type ProbedKubelet, pauseImageOn, removeStaleProbe } from '../../kubelet/health/run-probe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
-
 import { PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { shutdownField, shutdownSeconds } from '../../kubelet/workload/shutdown-risks.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
