@@ -4,9 +4,10 @@ import type { DynamicDisableRequest, DynamicEnableRequest } from '../fleet/use-c
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
+import { AGENT_IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
+import { addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import {

@@ -3,10 +3,10 @@ import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
+import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
-  addAllowOptions,
   addApiServerOptions,
   addHostOptions,
   addKubeconfigOptions,
@@ -14,7 +14,6 @@ import {
   addPlanOptions,
   addShowOrigin,
   collect,
-  IMPACT_NOTES,
   TAKE_OVER,
 } from './options.ts';
 import type { Services } from './output/services.ts';
