@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, formatProblem, type Problem } from '../../../src/base/errors.ts';
 import { renderText, type Text } from '../../../src/base/text/styled.ts';
-import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
 import { foldProblems } from '../../../src/cli/output/fold-problems.ts';
+import { textReporter } from '../../../src/cli/output/reporter-text.ts';
 import { showRecap } from '../../../src/cli/recap.ts';
 import { runResults } from '../../../src/cli/run-results.ts';
 import type { HostOutcome, HostStatus } from '../../../src/fleet/run/fleet.ts';

@@ -3,7 +3,7 @@ import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import { printableJson } from '../../base/text/printable.ts';
 import { styled, type Text } from '../../base/text/styled.ts';
 import { lineWidth, wrapLine } from '../../base/text/wrap-line.ts';
-import type { Output } from '../output/services.ts';
+import type { Output } from './services.ts';
 
 /** One plain line an event, on stderr: `host [phase] message`; a terminal receives long messages on several lines. */
 export function textReporter(output: Pick<Output, 'stderr' | 'width'>, verbosity: number): Reporter {
