@@ -424,7 +424,7 @@ describe('dynamic reset, status, history, gc', () => {
     await dynamic('assign', 'n1', '--configmap', used);
     expect((await dynamic('gc')).stdout).toBe('Nothing to delete: every ConfigMap is in use or newer than --older-than.\n');
     expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
-      `delete ConfigMap ${unused.split('/').slice(0, 2).join('/')}`,
+      `- ConfigMap ${unused.split('/').slice(0, 2).join('/')}: not assigned, active or last known good on any node`,
     );
     expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
     const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });

@@ -25,13 +25,14 @@ function formatEvent(event: ReportEvent, width: number | undefined): Text {
   const isLine = !event.message.includes('\n');
   // A newline in a message must not look like the start of another event.
   const text = isLine ? wrapLine(event.message + code, { width, before }) : event.message.replaceAll('\n', '\n  ') + code;
-  const isChanged = event.code === 'HOST_CHANGED' && CHANGED.test(text);
-  const shown = isChanged ? text.split(CHANGED).map((part) => (part === 'changed' ? styled('green', part) : part)) : [text];
+  const changed = event.code === 'HOST_CHANGED' ? CHANGED.exec(text) : null;
+  const at = changed === null ? 0 : changed[0].length - 'changed'.length;
+  const shown = changed === null ? [text] : [text.slice(0, at), styled('green', 'changed'), text.slice(changed[0].length)];
   return [host, ...phase, ...level, ...shown, '\n'];
 }
 
 /** The state at the beginning of a result: `changed`, `(7 hosts) changed`. */
-const CHANGED = /(?<=^(?:\(\d{1,9} [a-z]{1,9}\) )?)(changed)/;
+const CHANGED = /^(?:\(\d{1,9} [a-z]{1,9}\) )?changed/;
 
 /** One JSON object a line, on stderr: `{ time, level, code, host?, phase?, message, data? }`. */
 export function jsonReporter(output: Pick<Output, 'stderr'>, clock: Clock, verbosity: number): Reporter {

@@ -71,11 +71,13 @@ function otherLines(change: JsonObject): readonly Text[] {
   const { kind, path, action, reason, impact, fields } = change;
   const sign = action === 'create' ? '+' : String(kind).startsWith('remove') || kind === 'empty-directory' ? '-' : '~';
   if (Array.isArray(fields) && fields.length > 0) {
-    const access = /(?:mode|owner) \S+ → .*$/.exec(String(reason));
+    const access = String(reason)
+      .split(', ')
+      .filter((part) => part.startsWith('mode ') || part.startsWith('owner '));
     return [
       ...(action === 'create' ? [`  + ${path}`] : []),
       ...fieldLines(fields as unknown as readonly FieldChange[], '  ~ '),
-      ...(access === null ? [] : [`  ~ ${path}: ${access[0]}`]),
+      ...(access.length === 0 ? [] : [`  ~ ${path}: ${access.join(', ')}`]),
     ];
   }
   const isFile = kind === 'write-file' || kind === 'remove-file';
