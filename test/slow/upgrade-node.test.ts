@@ -184,7 +184,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect([failed.code, failed.stderr]).toEqual([5, expect.stringContaining('[ROLLED_BACK]')]);
     expect([config(), readFileSync(state, 'utf8'), statSync(state).mode & 0o777]).toEqual([before, stored, 0o600]);
     expect((await upgrade(...change)).stderr).toMatch(
-      /cpuManagerPolicy: none -> static \(drain; set: --set cpuManagerPolicy=static\)\..*then pass --allow drain/,
+      /cpuManagerPolicy: none → static \(drain; set: --set cpuManagerPolicy=static\)\..*then pass --allow drain/,
     );
     const applied = await upgrade(...change, '--allow', 'drain');
     expect(applied.code, applied.stderr).toBe(0);
