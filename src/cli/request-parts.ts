@@ -69,11 +69,9 @@ export function verbosityOf(options: CommandOptions): number {
   return flagNumber(options, 'v', 0);
 }
 
-/** `-o`, `-v` and `--diff`, which `-v` and `--show-origin` imply. */
+/** `-o` and `-v`. */
 export function outputRequest(options: CommandOptions): OutputRequest {
-  const verbosity = verbosityOf(options);
-  const showsDiff = options.diff === true || options.showOrigin === true || verbosity > 0;
-  return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity, showsDiff };
+  return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity: verbosityOf(options) };
 }
 
 /**

@@ -149,7 +149,6 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
     ],
     refusals: found.refusals,
     node: found.node,
-    isDown: found.isDown,
   };
 }
 

@@ -47,6 +47,8 @@ export interface FleetRunInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
+  /** In a dry run: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
+  readonly isStrict?: boolean;
   readonly reporter: Reporter;
 }
 
@@ -75,9 +77,10 @@ export async function fleetMembers(
 ): Promise<readonly FleetMember[]> {
   const { access, tasks, file } = input;
   const run = { ...request.run, allow: request.run.allow ?? DEFAULT_ALLOWED };
+  const { dryRun } = run;
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
-  const writing = hostWriteOptions(services, request);
+  const writing = hostWriteOptions(services, request.writing);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,
@@ -105,14 +108,14 @@ export async function fleetMembers(
     };
     const common = {
       ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims },
-      writing: await writing(target),
+      writing: dryRun ? null : await writing(target),
     };
     const { hooks: _, ...withoutHooks } = host;
     const exact = operations === undefined || request.replan ? undefined : origin;
     const planOf = planAfterPreparation(input.ignoresHooks === true ? withoutHooks : host, sources, { ...run, exact });
     const member =
       role === 'control-plane'
-        ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, certificateKey)
+        ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, dryRun ? null : certificateKey)
         : { ...workflowMember({ ...common, planHost: planOf(joinWorkflow, join) }), stage: WORKERS };
     return approvedMember({ ...member, node: nodeRegistration.name }, task, request);
   };
@@ -122,7 +125,7 @@ export async function fleetMembers(
 /** The options for joining that all hosts of a run have in common. */
 async function sharedJoinOptions(
   services: FleetRunPorts,
-  { access }: FleetMembersInput,
+  { access, isStrict }: FleetMembersInput,
   { run, takeOver }: Pick<JoinOptions, 'run' | 'takeOver'>,
 ) {
   const catalogue = await loadCatalogue();
@@ -134,7 +137,7 @@ async function sharedJoinOptions(
     settings: [],
     patches: [],
     skipPreflight: false,
-    run,
+    run: { ...run, dryRun: run.dryRun && isStrict !== true },
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,
@@ -206,9 +209,13 @@ export function approvedMember(
 /**
  * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one
  * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
- * @param certificateKey uploads the certificates
+ * @param certificateKey uploads the certificates; null: plan only
  */
-function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, certificateKey: () => Promise<Secret>): FleetMember {
+function controlPlaneMember(
+  services: FleetRunPorts,
+  input: JoiningMemberInput,
+  certificateKey: (() => Promise<Secret>) | null,
+): FleetMember {
   const { common, planOf, join, settings } = input;
   const { name } = common;
   const patches = settings.patches?.filter(isForKubelet) ?? null;
@@ -222,7 +229,7 @@ function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, 
       const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
-      if (ports.isInspection)
+      if (certificateKey === null)
         return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`).open(ports);
       const { joiningMember } = await import('./join-control-plane.ts');
       return (await joiningMember(services, input, await certificateKey())).open(ports);

@@ -29,8 +29,7 @@ export function fleetRules(
     maxOpen: Math.max(parallel, MOST_OPEN),
     // A limit is pointless for one host.
     canary: total === 1 ? 0 : hostsOf(canary, total),
-    // Without the option, hosts that are down do not delay the others.
-    maxUnavailable: maxUnavailable === null ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
+    maxUnavailable: maxUnavailable === null ? parallel : Math.max(1, hostsOf(maxUnavailable, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
     cautious: maxFail === null && !dryRun,
     dryRun,
@@ -75,13 +74,11 @@ function namedCanaries(hosts: readonly Selectable[], wanted: string | LabelSelec
 
 export function plannedCanaries(
   { canary, canaryOrder }: ReturnType<typeof canaryRules>,
-  outcomes: readonly Pick<HostOutcome, 'host' | 'status' | 'plan'>[],
+  outcomes: readonly Pick<HostOutcome, 'host' | 'status'>[],
 ): readonly string[] {
-  const pending = outcomes.filter(({ status }) => status === 'pending');
-  const up = pending.filter(({ plan }) => plan?.isDown !== true);
-  const names = new Set((up.length > 0 ? up : pending).map(({ host }) => host));
-  return pending.length <= 1 ? [] : canaryOrder.filter((name) => names.has(name)).slice(0, canary);
+  const pending = new Set(outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : [])));
+  return pending.size <= 1 ? [] : canaryOrder.filter((name) => pending.has(name)).slice(0, canary);
 }
 
 /** Maximum number of open connections, including those of queued hosts. */
-const MOST_OPEN = 200;
+export const MOST_OPEN = 200;

@@ -1,4 +1,3 @@
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { RunAttribution } from '../history/host-history.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { LockOwnerPorts } from '../ports.ts';
@@ -17,17 +16,13 @@ export interface WritingRequest {
   readonly note?: RunAttribution | undefined;
 }
 
-/**
- * Write options of each host; null in a dry run, for a root directory instead of a host, and for a command that takes no
- * lock (`writing` undefined).
- */
+/** Write options of each host; null for a root directory instead of a host. */
 export function hostWriteOptions(
   { self, newId }: LockOwnerPorts,
-  { writing, run }: { readonly writing?: WritingRequest | undefined; readonly run: Pick<RunSettings, 'dryRun'> },
+  { breakLock, confirmMs, note }: WritingRequest,
 ): (target: HostTarget) => Promise<MemberWriteOptions | null> {
   return async ({ address, member, rootDir }) => {
-    if (rootDir !== undefined || writing === undefined || run.dryRun) return null;
-    const { breakLock, confirmMs, note } = writing;
+    if (rootDir !== undefined) return null;
     return {
       owner: { id: await newId(), name: self.name, processId: self.id, machine: self.machine },
       breakLock,

@@ -60,6 +60,7 @@ export async function joiningMember(
     kubeProxy: null,
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
+    selects: () => true,
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),

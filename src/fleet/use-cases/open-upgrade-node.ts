@@ -70,6 +70,7 @@ export async function openUpgradeNode(
     },
     run,
     inspectsFirst: true,
+    plansAgain: true,
     warnings,
   };
 }

@@ -285,11 +285,7 @@ function changeAt(value: unknown, [name, ...rest]: readonly string[], change: (b
 /** Flags about the node, shared by `init` and `join`. */
 function nodeFlags(kind: 'InitConfiguration' | 'JoinConfiguration'): FlagTable {
   return {
-    ...memberFlags(`${kind}.nodeRegistration`, {
-      'node-name': ['name', read.text],
-      'cri-socket': ['criSocket', read.text],
-      'node-taints': ['taints', read.taints],
-    }),
+    ...memberFlags(kind, { 'node-name': ['nodeRegistration.name', read.text], 'cri-socket': ['nodeRegistration.criSocket', read.text] }),
     ...ignoreFlag(`${kind}.nodeRegistration`),
     ...memberFlags(kind, {
       patches: ['patches.directory', read.text],

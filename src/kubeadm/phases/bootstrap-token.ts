@@ -19,6 +19,7 @@ export interface BootstrapTokenInput {
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   /** Its address was declared, so it replaces an existing one. */
   readonly replaceAddress: boolean;
+  readonly assumeEmptyCluster: boolean;
   readonly now: Date;
 }
 
@@ -35,11 +36,14 @@ interface Found {
  * Creates the bootstrap tokens, the RBAC rules for joining nodes, and cluster-info. kubeadm 1.36: init phase
  * bootstrap-token.
  */
-export const bootstrapToken = definePhase<BootstrapTokenInput, Found>({
+export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
   name: 'bootstrap-token',
   short: 'Create bootstrap tokens, cluster-info and the RBAC rules for joining nodes',
-  observe: async ({ cluster }, { tokens, apiServer }) => {
+  observe: async ({ cluster }, { tokens, assumeEmptyCluster, apiServer }) => {
     const secrets = tokens.map(({ secret }) => secret);
+    if (cluster === null) {
+      return assumeEmptyCluster ? { tokens: secrets.map(() => null), rbac: RBAC.map(() => null), clusterInfo: null } : null;
+    }
     const map = clusterInfoMap(apiServer ?? { server: '', caPem: '' });
     const [foundTokens, rbac, [clusterInfo = null]] = await Promise.all([
       findObjects(cluster, secrets),
@@ -49,6 +53,7 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found>({
     return { tokens: foundTokens, rbac, clusterInfo };
   },
   plan: (found, { tokens, apiServer, replaceAddress, now }) => {
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
     const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
@@ -70,11 +75,12 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found>({
  * Restores the RBAC rules for joining nodes. Tokens and cluster-info are kept: an administrator may have deleted them.
  * kubeadm 1.36: upgrade apply phase bootstrap-token
  */
-export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)[]>({
+export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)[] | null>({
   name: 'bootstrap-token',
   short: 'Create the RBAC rules for joining nodes',
-  observe: ({ cluster }) => findObjects(cluster, RBAC),
+  observe: ({ cluster }) => (cluster === null ? Promise.resolve(null) : findObjects(cluster, RBAC)),
   plan: (found) => {
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const changes = RBAC.flatMap((object, i) => diffRbac(found[i] ?? null, object));
     return { changes, ...(changes.length > 0 ? {} : { noop: 'the RBAC rules for joining nodes are unchanged' }) };
   },

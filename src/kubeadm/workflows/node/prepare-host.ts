@@ -11,7 +11,6 @@ import {
   loadKernelModules,
   type PrepareKernelInput,
   setSysctls,
-  writeHostFiles,
 } from '../../phases/prepare-host.ts';
 import { configureProxy, type ProxyInput } from '../../phases/proxy.ts';
 
@@ -31,7 +30,7 @@ export type HostBundle = Omit<ImportImagesInput, 'installsRuntime'>;
  * @param bundle null: no images are imported
  */
 export function prepareHostWorkflow(
-  { swap, kernelModules, sysctls, files, install, proxy }: HostPreparation,
+  { swap, kernelModules, sysctls, install, proxy }: HostPreparation,
   bundle: HostBundle | null,
 ): Workflow<PrepareHostOptions, PrepareHostOptions> {
   const kernel = (phase: DefinedPhase<PrepareKernelInput>): Phase<PrepareHostOptions> => phase.select((options) => options);
@@ -41,7 +40,6 @@ export function prepareHostWorkflow(
       ...(swap === null ? [] : [kernel(disableSwap)]),
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
-      ...(files === undefined ? [] : [kernel(writeHostFiles)]),
       ...(proxy === undefined
         ? []
         : [

@@ -15,6 +15,7 @@ const INPUT: MarkControlPlaneInput = {
   nodeName: 'cp-1',
   taints: [CONTROL_PLANE_TAINT],
   timeoutMs: 60_000,
+  assumeEmptyCluster: false,
   check: null,
 };
 const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
@@ -60,9 +61,11 @@ describe('mark-control-plane', () => {
     });
   });
 
-  it('plans all marks for a cluster that does not exist yet', async () => {
+  it('is deferred without an API server; plans all marks for an empty cluster', async () => {
     const { context, plan } = world();
-    expect((await plan({}, { ...context, cluster: null }))?.changes).toEqual([
+    const without = { ...context, cluster: null };
+    expect((await plan({}, without))?.deferred).toBe('needs the API server, which starts in phase wait-control-plane');
+    expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
       {
         kind: 'mark-node',
         marks: { labels: LABELS, taints: [CONTROL_PLANE_TAINT] },
