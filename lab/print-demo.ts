@@ -1,76 +1,128 @@
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ExitCode } from '../src/base/errors.ts';
-import { renderText } from '../src/base/text/styled.ts';
+import { styled } from '../src/base/text/styled.ts';
 import type { CommandServices } from '../src/cli/command.ts';
-import type { Output } from '../src/cli/output/services.ts';
+import { textReporter } from '../src/cli/output/reporter-text.ts';
+import type { Cluster } from '../src/kube/cluster.ts';
+import { readOperatorKubeconfig } from '../src/kube/operator-kubeconfig.ts';
+import { type Fold, foldOutput } from './fold-output.ts';
 import type { Lab } from './lab-options.ts';
-import { type DemoEvent, type DemoStep, type DemoView, runDemo } from './run-demo.ts';
+import { ACTS, DEMO_FLEET, type DemoStage, demoCluster, NotObserved } from './run-demo.ts';
 
-/** `lab --demo`: exit code 1 if a step has an unexpected result. */
-export async function runLabDemo(services: CommandServices, lab: Lab): Promise<ExitCode> {
-  const print = (text: string): void => services.output.stdout(`${text}\n`);
-  const shorten = (text: string): string => text.replaceAll(lab.directory, '$LAB');
-  print(`A lab in ${lab.directory}: an API server at ${lab.server} and ${lab.hosts.length} hosts behind SSH servers of their own.`);
-  const result = await runDemo(services, lab, {
-    run: (argv) => {
-      print(`\n$ kubeletadm ${argv.map((word, i) => (argv[i - 1] === '--token' ? '[token]' : shorten(word))).join(' ')}`);
-      return runCaptured(services, argv);
-    },
-    report: (event) => print(describeEvent(event, shorten)),
-    agentFailed: agentFailures(services),
-  });
-  if (result !== 'stopped') print('\nTo start a lab that keeps running: kubeletadm lab --agents');
-  return result === 'succeeded' ? 0 : 1;
-}
+/** The lines of most commands; the others show less. */
+const FOLD: Fold = { head: 3, tail: 3 };
+const FOLDS: Readonly<Record<string, Fold>> = { plan: { head: 2, tail: 1 }, certs: { head: 0, tail: 2 }, node: { head: 2, tail: 0 } };
 
-/** Prints the output of a command line, and returns it. */
-async function runCaptured({ output, runCommand }: CommandServices, argv: readonly string[]): ReturnType<DemoView['run']> {
-  let printed = '';
-  const capturing: Output = {
-    ...output,
-    stdout: (text) => {
-      printed += renderText(text, false);
-      output.stdout(text);
-    },
-  };
-  return { exitCode: await runCommand(argv, capturing), stdout: printed };
-}
-
-const STEPS: Readonly<Record<DemoStep, string>> = {
-  adopt: '1. The configuration for all nodes is uploaded to the cluster, with the rules that let nodes join.',
-  join: '2. The hosts run the printed join command and use the configuration in the cluster. Host-specific settings are detected (node2 uses systemd-resolved) or declared.',
-  files: '3. The files on the hosts.',
-  cluster: '4. The configuration in the cluster.',
-  'second-run': '5. A second run plans nothing.',
-  assign:
-    '6. Running kubelets receive a new configuration from the cluster. A node agent (kubeletadm agent) runs next to each kubelet; its trial takes 2 s in the lab instead of 10 min.',
-  refuse:
-    '7. A configuration with which the kubelet would exit is refused. With --allow-pod-loss the canary rolls back automatically, and no other node is changed.',
-  reset: '8. Return to the configuration from the join.',
-};
-
-function describeEvent(event: DemoEvent, shorten: (text: string) => string): string {
-  switch (event.kind) {
-    case 'step':
-      return `\n# ${STEPS[event.step]}`;
-    case 'file-written':
-      return `\n$ cat ${shorten(event.path)}\n${event.text.trimEnd()}`;
-    case 'host-files':
-      return [
-        `${event.host}:`,
-        ...event.files.map((line) => `  ${line}`),
-        `  config.yaml: ${event.configLines.join(', ')}`,
-        `  kubeadm-flags.env: ${event.flagsEnv}`,
-      ].join('\n');
-    case 'cluster-config':
-      return `ConfigMap kube-system/kubelet-config, ${event.lines} lines, annotations ${JSON.stringify(event.annotations)}`;
-    case 'starts': {
-      const starts = event.starts.map(({ host, count }) => `${host} ${count}`).join(', ');
-      return `\nNumber of kubelet starts: ${starts}. ${event.isUnchanged ? 'No change is pending.' : 'CHANGES ARE PENDING.'}`;
+/**
+ * `lab --demo`: five acts with the hosts of a lab, each with its observed result.
+ * @param directory gets the fleet file and the report; its directory `lab` is that of the lab
+ * @param prefix the words that start this program
+ * @returns 1 if an act had another result than its sentence; the acts after it are not played
+ */
+export async function runLabDemo(
+  services: CommandServices,
+  { directory, lab, prefix }: { readonly directory: string; readonly lab: Lab; readonly prefix: string },
+): Promise<ExitCode> {
+  const { output, clock, signal } = services;
+  const print = (text: string): void => output.stdout(`${text}\n`);
+  const stage = await setStage(services, { directory, lab, prefix });
+  const startedAt = clock.now().getTime();
+  for (const [index, { title, play }] of ACTS.entries()) {
+    output.stdout([`\n${index + 1}/${ACTS.length} `, styled('bold', title), '\n']);
+    try {
+      const observed = await play(stage);
+      output.stdout([styled('green', '✓'), ` observed: ${observed}\n`]);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof NotObserved)) throw error;
+      output.stdout([styled('red', '✗'), ` not observed: ${error.message}\n`]);
+      return 1;
     }
   }
+  const seconds = Math.round((clock.now().getTime() - startedAt) / 1000);
+  print(`
+All ${ACTS.length} acts were observed, in ${seconds} s. Open the report of the run that rolled back in a browser:
+  ${stage.reportFile}
+Next:
+${nextCommands(prefix)
+  .map(([command, purpose]) => `  ${command.padEnd(prefix.length + 25)}# ${purpose}`)
+  .join('\n')}`);
+  return 0;
 }
 
-/** Prints the failures of agents. */
-export function agentFailures({ output }: Pick<CommandServices, 'output'>): (nodeName: string, error: unknown) => void {
-  return (nodeName, error) => output.stderr(`the agent of ${nodeName} failed: ${String(error)}\n`);
+/** What the demo is, before it starts. */
+export function demoIntroduction(directory: string): string {
+  return `This demo takes about a minute: 3 simulated hosts become a cluster, a change with a canary, a bad value that rolls back,
+drift, new certificates. It needs no root and no network, and changes only ${directory}. Long output is shortened (…).
+`;
+}
+
+/** The commands after the demo, and their purpose. They work in the directory in which the demo was started. */
+export function nextCommands(prefix: string): readonly (readonly [string, string])[] {
+  return [
+    [`${prefix} lab --agents`, 'the same hosts, until Ctrl-C, with commands to try'],
+    [`${prefix} config explain maxPods`, 'what a field of the kubelet does, and its range'],
+    [`${prefix} fleet init`, 'writes a fleet file to start from for your own hosts'],
+  ];
+}
+
+/** Writes the files of the demo. */
+async function setStage(
+  services: CommandServices,
+  { directory, lab, prefix }: { readonly directory: string; readonly lab: Lab; readonly prefix: string },
+): Promise<DemoStage> {
+  const { output, signal } = services;
+  const fleetFile = join(directory, 'fleet.yaml');
+  const kubeconfig = join(lab.directory, 'demo.conf');
+  const hostOf = (name: string) => lab.hosts.find((host) => host.name === name) as Lab['hosts'][number];
+  const pathOf = (host: string, path: string): string => join(hostOf(host).rootDir, path);
+  await writeFile(fleetFile, DEMO_FLEET);
+  await writeFile(join(directory, 'cluster.yaml'), demoCluster(`${hostOf('node1').loopback}:6443`));
+  const reportFile = join(directory, 'report.html');
+  await rm(reportFile, { force: true });
+  const ask = async <T>(question: (cluster: Cluster) => Promise<T>): Promise<T> => {
+    const cluster = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [kubeconfig]) });
+    try {
+      return await question(cluster);
+    } finally {
+      await cluster.close();
+    }
+  };
+  return {
+    ...{ fleetFile, reportFile, pathOf, sshConfig: lab.sshConfig },
+    run: async (argv) => {
+      signal.throwIfAborted();
+      output.stdout([styled('cyan', `$ ${[prefix, ...argv].join(' ')}`), '\n']);
+      const folded = foldOutput(output, FOLDS[argv[0] ?? ''] ?? FOLD);
+      const reporter: CommandServices['reporter'] = ({ verbosity }) => textReporter(folded.output, verbosity);
+      const exitCode = await services.runCommand(argv, { output: folded.output, reporter });
+      folded.end();
+      return { exitCode, stdout: folded.stdout() };
+    },
+    runProgram: async (argv) => {
+      output.stdout([styled('cyan', `$ ${argv.map((word) => (/[^\w./@:=-]/.test(word) ? `'${word}'` : word)).join(' ')}`), '\n']);
+      output.stdout(await services.runLocal(argv));
+    },
+    readHostFile: async (host, path) => {
+      const file = pathOf(host, path);
+      return { text: await readFile(file, 'utf8'), changedAt: (await stat(file)).mtimeMs };
+    },
+    kubeletStarts: (host) => hostOf(host).kubeletStarts(),
+    readNodes: () =>
+      ask(async (cluster) => {
+        const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+        return items.map(describeNode).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      }),
+    readReport: () => readFile(reportFile, 'utf8'),
+  };
+}
+
+function describeNode({ metadata, status }: { readonly metadata: { readonly name: string }; readonly status?: unknown }) {
+  const { conditions = [], capacity } = (status ?? {}) as {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly capacity?: Readonly<Record<string, string>>;
+  };
+  const isReady = conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+  return { name: metadata.name, isReady, pods: capacity?.pods ?? '' };
 }

@@ -1,158 +1,187 @@
-import type { ExitCode } from '../src/base/errors.ts';
-import type { LocalFiles } from '../src/base/local-files.ts';
-import { readOperatorKubeconfig } from '../src/kube/operator-kubeconfig.ts';
-import { FLAGS_ENV, KUBE_SYSTEM, KUBELET_CONFIG_FILE, KUBELET_CONFIG_NAME } from '../src/kube/well-known.ts';
-import { type LabAgentPorts, startLabAgents } from './lab-agents.ts';
-import type { Lab, LabHost } from './lab-options.ts';
+import { KUBELET_CONFIG_FILE } from '../src/kube/well-known.ts';
 
-/** Ports of the demo. */
-export interface DemoPorts extends LabAgentPorts, Pick<LocalFiles, 'writeLocalFile'> {
-  /** `mode path` of every file below these directories of a root. */
-  listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
+/** What the acts of the demo use: the commands are shown while they run. */
+export interface DemoStage {
+  readonly fleetFile: string;
+  readonly sshConfig: string;
+  readonly reportFile: string;
+  /** Runs a command line of this program. */
+  run(argv: readonly string[]): Promise<{ readonly exitCode: number; readonly stdout: string }>;
+  /** Runs another program of the local host. */
+  runProgram(argv: readonly string[]): Promise<void>;
+  /** The content of a file of a host, and the time of its last change in milliseconds since the epoch. */
+  readHostFile(host: string, path: string): Promise<{ readonly text: string; readonly changedAt: number }>;
+  /** The path of a file of a host on the local host. */
+  pathOf(host: string, path: string): string;
+  kubeletStarts(host: string): number;
+  /** The Nodes of the cluster, sorted by name. */
+  readNodes(): Promise<readonly { readonly name: string; readonly isReady: boolean; readonly pods: string }[]>;
+  readReport(): Promise<string>;
 }
 
-/** The steps of the demo, in this order. `join` and the last three are omitted in a lab of one host. */
-export type DemoStep = 'adopt' | 'join' | 'files' | 'cluster' | 'second-run' | 'assign' | 'refuse' | 'reset';
-
-/** The files that a host has after the join. */
-export interface HostFiles {
-  readonly host: string;
-  /** `mode path` of each file. */
-  readonly files: readonly string[];
-  /** The lines of config.yaml that show the cluster's and the host's own settings. */
-  readonly configLines: readonly string[];
-  readonly flagsEnv: string;
+/** An act: a sentence before its commands, and the commands. */
+interface Act {
+  readonly title: string;
+  /**
+   * Runs the commands and observes their results on the hosts and in the cluster.
+   * @returns the observation, for the line after the commands
+   * @throws NotObserved
+   */
+  readonly play: (stage: DemoStage) => Promise<string>;
 }
 
-/** Progress of the demo. */
-export type DemoEvent =
-  | { readonly kind: 'step'; readonly step: DemoStep }
-  | { readonly kind: 'file-written'; readonly path: string; readonly text: string }
-  | ({ readonly kind: 'host-files' } & HostFiles)
-  | { readonly kind: 'cluster-config'; readonly lines: number; readonly annotations: Readonly<Record<string, string>> }
-  | {
-      readonly kind: 'starts';
-      readonly starts: readonly { readonly host: string; readonly count: number }[];
-      readonly isUnchanged: boolean;
-    };
+/** An act had another result than its sentence. */
+export class NotObserved extends Error {}
 
-/** Runs the command lines of the demo, and observes it. */
-export interface DemoView {
-  /** Runs a command line as if the user had typed it; `stdout` is the printed text without styles. */
-  run(argv: readonly string[]): Promise<{ readonly exitCode: ExitCode; readonly stdout: string }>;
-  report(event: DemoEvent): void;
-  /** An agent ended although the demo did not. */
-  agentFailed(nodeName: string, error: unknown): void;
-}
+const WORKERS = ['node2', 'node3'] as const;
+const ALL = ['node1', ...WORKERS] as const;
 
-/** `stopped`: cluster adopt or join failed, so the remaining steps were not run; `unexpected`: a later step had another result. */
-export type DemoResult = 'succeeded' | 'unexpected' | 'stopped';
+/** The fleet file of the demo. The other paths of the lab are relative to it. */
+export const DEMO_FLEET = `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+sshConfig: lab/ssh_config
+cluster: {kubeconfig: lab/demo.conf, configuration: cluster.yaml}
+groups:
+  - name: workers
+    kubeletConfiguration: {maxPods: 110, systemReserved: {memory: 512Mi}}
+hosts:
+  - {name: node1, role: control-plane}
+  - {name: node2, groups: [workers]}
+  - {name: node3, groups: [workers]}
+`;
+
+/** The acts, in order. Each continues with the hosts as the previous one left them. */
+export const ACTS: readonly Act[] = [
+  {
+    title: 'One file describes a control plane and two workers: "plan" shows what "apply" does to the three bare hosts.',
+    play: async (stage) => {
+      await stage.runProgram(['cat', stage.fleetFile]);
+      await expectExit(stage, 0, ['plan', '-f', stage.fleetFile]);
+      for (const host of ALL) check(stage.kubeletStarts(host) === 0, `plan started the kubelet of ${host}`);
+      await expectExit(stage, 0, ['apply', '--yes', '-f', stage.fleetFile]);
+      await requireReady(stage);
+      for (const host of ALL) check(stage.kubeletStarts(host) > 0, `the kubelet of ${host} was not started`);
+      return 'the Nodes node1, node2 and node3 are Ready';
+    },
+  },
+  {
+    title: 'A field changes on the workers: node2 is the canary, and node3 follows only when node2 is healthy.',
+    play: async (stage) => {
+      const before = startsOf(stage);
+      await stage.runProgram(['sed', '-i', 's/maxPods: 110/maxPods: 60/', stage.fleetFile]);
+      await expectExit(stage, 0, ['apply', '--yes', '-f', stage.fleetFile, '--canary', 'node2']);
+      const files = await Promise.all(WORKERS.map((host) => stage.readHostFile(host, KUBELET_CONFIG_FILE)));
+      check(
+        files.every(({ text }) => /^maxPods: 60$/m.test(text)),
+        'config.yaml of a worker does not have maxPods 60',
+      );
+      check((files[0]?.changedAt ?? 0) < (files[1]?.changedAt ?? 0), 'node3 was changed before node2');
+      const nodes = await requireReady(stage);
+      check(
+        nodes.every(({ name, pods }) => name === 'node1' || pods === '60'),
+        'a Node does not report 60 pods',
+      );
+      const after = startsOf(stage);
+      check(after.node1 === before.node1, 'the kubelet of node1 was restarted');
+      for (const host of WORKERS) check(after[host] === before[host] + 1, `the kubelet of ${host} was not restarted once`);
+      return 'node2 changed before node3, one restart each; both Nodes are Ready and report 60 pods; node1 was not touched';
+    },
+  },
+  {
+    title: 'A bad value (64Gi of the 8 GiB of a host) is refused. Forced, the canary rolls back by itself, and node3 keeps running.',
+    play: async (stage) => {
+      const before = startsOf(stage);
+      const files = await textsOf(stage);
+      await stage.runProgram(['sed', '-i', 's/512Mi/64Gi/', stage.fleetFile]);
+      await expectExit(stage, 3, ['apply', '--yes', '-f', stage.fleetFile]);
+      check(same(await textsOf(stage), files) && same(startsOf(stage), before), 'a refused change changed a host');
+      const forced = ['apply', '--yes', '-f', stage.fleetFile, '--allow', 'unsafe', '--allow-pod-loss'];
+      const { exitCode } = await stage.run([...forced, '--report', stage.reportFile]);
+      check(exitCode === 4 || exitCode === 5, `the forced change ended with exit code ${exitCode}`);
+      const after = startsOf(stage);
+      check(after.node2 > before.node2 && after.node3 === before.node3, 'not node2 alone was restarted');
+      check(same(await textsOf(stage), files), 'the previous files of node2 were not restored');
+      await requireReady(stage);
+      check(/<html/.test(await stage.readReport()), 'the report was not written');
+      return 'node2 has its previous configuration again, node3 was not touched; all Nodes are Ready';
+    },
+  },
+  {
+    title: 'Somebody edits a file on node3: "drift" finds the host, and "explain" names the file, the line and the desired value.',
+    play: async (stage) => {
+      await stage.runProgram(['sed', '-i', 's/64Gi/512Mi/', stage.fleetFile]);
+      await stage.runProgram(['sed', '-i', 's/maxPods: 60/maxPods: 200/', stage.pathOf('node3', KUBELET_CONFIG_FILE)]);
+      const drift = await expectExit(stage, 6, ['fleet', 'drift', '-f', stage.fleetFile, '--exit-code']);
+      check(/node3/.test(drift) && /maxPods/.test(drift) && /\b200\b/.test(drift), 'drift does not name node3, maxPods and 200');
+      check(!/^node2\b/m.test(drift), 'drift names node2');
+      const explained = await expectExit(stage, 0, ['node', 'explain', 'node3', 'maxPods', '-f', stage.fleetFile]);
+      check(/\b200\b/.test(explained) && /\b60\b/.test(explained), 'explain does not name the values 200 and 60');
+      check(explained.includes(`${KUBELET_CONFIG_FILE}:`), 'explain does not name the line of config.yaml');
+      return 'drift and its place were named, and node2 has none';
+    },
+  },
+  {
+    title: 'All certificates of the control plane are renewed with one command; no kubelet is restarted.',
+    play: async (stage) => {
+      const before = startsOf(stage);
+      const readFiles = () => Promise.all(RENEWED.map(async (path) => (await stage.readHostFile('node1', path)).text));
+      const old = await readFiles();
+      await expectExit(stage, 0, ['certs', 'renew', 'all', '--host', 'node1', '--ssh-config', stage.sshConfig]);
+      const renewed = await readFiles();
+      check(
+        renewed.every((text, i) => text !== old[i]),
+        'a certificate was not renewed',
+      );
+      check(same(startsOf(stage), before), 'a kubelet was restarted');
+      await requireReady(stage);
+      return 'API server and etcd have new certificates on node1; all Nodes are Ready';
+    },
+  },
+];
+
+const RENEWED = ['/etc/kubernetes/pki/apiserver.crt', '/etc/kubernetes/pki/etcd/server.crt'] as const;
 
 /**
- * Runs the main workflow in a lab: cluster adopt, join on the hosts, the resulting files and objects, a second run without
- * changes, and new configurations for running kubelets.
+ * The cluster configuration of the demo.
+ * @param endpoint host and port of the API server
  */
-export async function runDemo(services: DemoPorts, lab: Lab, view: DemoView): Promise<DemoResult> {
-  const { run, report } = view;
-  const succeeds = async (argv: readonly string[]): Promise<boolean> => (await run(argv)).exitCode === 0;
-  const [first = '', ...others] = lab.hosts.map(({ name }) => name);
-  const endpoint = lab.server.replace(/^https:\/\//, '');
-  const adopt = ['cluster', 'adopt', '--kubeconfig', lab.kubeconfig, '--control-plane-endpoint', endpoint, '--print-join-command'];
-  report({ kind: 'step', step: 'adopt' });
-  const { exitCode, stdout } = await run(adopt);
-  if (exitCode !== 0) return 'stopped';
-  // Without --host, join would change the computer on which the lab runs.
-  const join = [...joinCommandIn(stdout), '--ssh-config', lab.sshConfig];
-  const different = others.flatMap((name) => ['--host', name]);
-  const joins = [[...join, '--host', first], ...(different.length === 0 ? [] : [[...join, ...different, '--set', 'maxPods=60']])];
-  report({ kind: 'step', step: 'join' });
-  for (const each of joins) if (!(await succeeds(each))) return 'stopped';
-  report({ kind: 'step', step: 'files' });
-  for (const host of lab.hosts) report({ kind: 'host-files', ...(await readHostFiles(services, host)) });
-  report({ kind: 'step', step: 'cluster' });
-  report({ kind: 'cluster-config', ...(await readClusterConfig(services, lab)) });
-  report({ kind: 'step', step: 'second-run' });
-  const changesNothing = async (command: readonly string[]): Promise<boolean> => succeeds([...command, '--dry-run', '--exit-code']);
-  let isUnchanged = true;
-  for (const each of [adopt, ...joins]) isUnchanged = (await changesNothing(each)) && isUnchanged;
-  report({ kind: 'starts', starts: lab.hosts.map(({ name, kubeletStarts }) => ({ host: name, count: kubeletStarts() })), isUnchanged });
-  const isChanged = others.length === 0 || (await changeWithAgents(services, lab, { names: others, view }));
-  return isUnchanged && isChanged ? 'succeeded' : 'unexpected';
+export function demoCluster(endpoint: string): string {
+  return `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+controlPlaneEndpoint: ${endpoint}
+encryptionAlgorithm: ECDSA-P256
+`;
 }
 
-/** The arguments of the join command that cluster adopt printed. */
-function joinCommandIn(printed: string): readonly string[] {
-  return /^ *kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ').filter(Boolean) ?? ['join'];
+type Starts = Readonly<Record<(typeof ALL)[number], number>>;
+
+function startsOf({ kubeletStarts }: DemoStage): Starts {
+  return { node1: kubeletStarts('node1'), node2: kubeletStarts('node2'), node3: kubeletStarts('node3') };
 }
 
-async function readHostFiles(services: DemoPorts, { name, rootDir }: LabHost): Promise<HostFiles> {
-  const files = await services.listFiles(rootDir, ['etc/kubernetes', 'etc/systemd/system', 'var/lib/kubelet']);
-  const config = await services.input.readText(`${rootDir}${KUBELET_CONFIG_FILE}`);
-  const configLines = config.split('\n').filter((line) => /^(cgroupDriver|clusterDomain|maxPods|resolvConf|rotateCertificates)/.test(line));
-  return { host: name, files, configLines, flagsEnv: (await services.input.readText(`${rootDir}${FLAGS_ENV}`)).trim() };
+async function textsOf({ readHostFile }: DemoStage): Promise<readonly string[]> {
+  return Promise.all(WORKERS.map(async (host) => (await readHostFile(host, KUBELET_CONFIG_FILE)).text));
 }
 
-async function readClusterConfig(
-  services: DemoPorts,
-  { kubeconfig }: Lab,
-): Promise<{ readonly lines: number; readonly annotations: Readonly<Record<string, string>> }> {
-  const cluster = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [kubeconfig]) });
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
-  await cluster.close();
-  const text = (found?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';
-  return { lines: text.split('\n').length - 1, annotations: found?.metadata.annotations ?? {} };
+/** @returns what the command printed on stdout */
+async function expectExit(stage: DemoStage, expected: number, argv: readonly string[]): Promise<string> {
+  const { exitCode, stdout } = await stage.run(argv);
+  check(exitCode === expected, `the command ended with exit code ${exitCode} instead of ${expected}`);
+  return stdout;
 }
 
-/** Replaces the ten minutes of production, to keep the demo short. */
-const TRIAL_MS = 2_000;
-
-interface KubeletsToChange {
-  readonly names: readonly string[];
-  readonly view: DemoView;
+async function requireReady(stage: DemoStage) {
+  const nodes = await stage.readNodes();
+  const ready = nodes.filter(({ isReady }) => isReady).map(({ name }) => name);
+  check(same(ready, ALL), `Ready are ${ready.join(', ') || 'no Nodes'}, not ${ALL.join(', ')}`);
+  return nodes;
 }
 
-/** Installs the agents, and changes the configuration of the running kubelets. */
-async function changeWithAgents(services: DemoPorts, lab: Lab, { names, view }: KubeletsToChange): Promise<boolean> {
-  const failed = (nodeName: string, error: unknown): void => view.agentFailed(nodeName, error);
-  const agents = await startLabAgents(services, { lab, names, trialMs: TRIAL_MS, failed });
-  try {
-    await agents.waitForReports();
-    return await changeKubelets(services, lab, { names, view });
-  } finally {
-    await agents.close();
-  }
+function check(isObserved: boolean, otherwise: string): void {
+  if (!isObserved) throw new NotObserved(otherwise);
 }
 
-const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
-
-/**
- * Rolls out two configurations to kubelets whose agents run, a valid and a failing one, and removes the assignment.
- * @returns false: a command had another exit code than expected
- */
-export async function changeKubelets(
-  { writeLocalFile }: Pick<DemoPorts, 'writeLocalFile'>,
-  { directory, kubeconfig }: Pick<Lab, 'directory' | 'kubeconfig'>,
-  { names, view: { run, report } }: KubeletsToChange,
-): Promise<boolean> {
-  const write = async (name: string, fields: string): Promise<string> => {
-    const [path, text] = [`${directory}/${name}`, OVERLAY + fields];
-    await writeLocalFile(path, text);
-    report({ kind: 'file-written', path, text });
-    return path;
-  };
-  const endsWith = async (expected: ExitCode, argv: readonly string[]): Promise<boolean> => (await run(argv)).exitCode === expected;
-  const cluster = ['--kubeconfig', kubeconfig] as const;
-  const assign = ['dynamic', 'assign', ...names, ...cluster, '--min-ready', '0s', '--file'] as const;
-  const status = ['dynamic', 'status', ...names, ...cluster] as const;
-  report({ kind: 'step', step: 'assign' });
-  const isAssigned = await endsWith(0, [...assign, await write('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
-  await run(status);
-  report({ kind: 'step', step: 'refuse' });
-  const reserved = await write('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n');
-  const isRefused = await endsWith(3, [...assign, reserved]);
-  const isRolledBack = await endsWith(4, [...assign, reserved, '--allow-pod-loss']);
-  await run(status);
-  report({ kind: 'step', step: 'reset' });
-  const isReset = await endsWith(0, ['dynamic', 'reset', ...names, ...cluster, '--min-ready', '0s', '--max-unavailable', '100%']);
-  return isAssigned && isRefused && isRolledBack && isReset;
+function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,17 +1,36 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ExitCode } from '../src/base/errors.ts';
 import type { CommandServices } from '../src/cli/command.ts';
 import { startLab } from './lab.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import type { Lab, LabRequest } from './lab-options.ts';
-import { agentFailures, runLabDemo } from './print-demo.ts';
+import { demoIntroduction, runLabDemo } from './print-demo.ts';
+import { ownPrefix } from './program-prefix.ts';
 
 /** `lab`: runs a lab until it is interrupted, or a demo of the main commands (`--demo`). */
 export async function runLab(services: CommandServices, request: LabRequest): Promise<ExitCode> {
+  return request.demo ? runInDemoLab(services, request) : runUntilInterrupted(services, request);
+}
+
+/** The fleet file and the report of a demo in a temporary directory are kept. */
+async function runInDemoLab(services: CommandServices, request: LabRequest): Promise<ExitCode> {
+  const directory = request.directory ?? (await services.makeTemporaryDirectory('kubeletadm-demo-'));
+  services.output.stdout(demoIntroduction(directory));
+  const lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+  try {
+    return await runLabDemo(services, { directory, lab, prefix: ownPrefix() });
+  } finally {
+    await lab.close();
+    if (request.directory === undefined) await rm(lab.directory, { recursive: true, force: true });
+  }
+}
+
+async function runUntilInterrupted(services: CommandServices, request: LabRequest): Promise<ExitCode> {
   const directory = request.directory ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
   const lab = await startLab({ directory, hosts: request.hosts });
   let agents: LabAgents | null = null;
   try {
-    if (request.demo) return await runLabDemo(services, lab);
     const names = request.agents ? lab.hosts.map(({ name }) => name) : [];
     agents = await startLabAgents(services, { lab, names, trialMs: request.trialMs, failed: agentFailures(services) });
     services.output.stdout(describeLab(lab));
@@ -22,6 +41,11 @@ export async function runLab(services: CommandServices, request: LabRequest): Pr
     await lab.close();
     if (request.directory === undefined) await services.removeTemporaryDirectory(directory);
   }
+}
+
+/** Prints the failures of agents. */
+function agentFailures({ output }: Pick<CommandServices, 'output'>): (nodeName: string, error: unknown) => void {
+  return (nodeName, error) => output.stderr(`the agent of ${nodeName} failed: ${String(error)}\n`);
 }
 
 function describeLab(lab: Lab): string {

@@ -20,7 +20,7 @@ import { dataBefore, mergeFields, mergeFlags, mergeGates } from './add-minor/mer
 import { readClientGates, readDependencies, readGatePages, readGates } from './add-minor/read-gates.mjs';
 import { readTypes } from './add-minor/read-types.mjs';
 
-const DATA = path.join(import.meta.dirname, '..', 'src', 'kubelet', 'data');
+const DATA = path.join(import.meta.dirname, '..', 'src', 'kubelet', 'catalogue', 'data');
 const NOTES = path.join(import.meta.dirname, 'add-minor', 'notes');
 const USAGE =
   'usage: node scripts/add-minor.mjs 1.N --tree DIR [--tree DIR]... [--website DIR] [--before DIR] [--data DIR] [--notes FILE] [--check]';

@@ -59,6 +59,17 @@ const problemPages = {
   },
 };
 
+/** JSON.parse reads the data in a fraction of the time that the engine needs for the same object literals. */
+const catalogueData = {
+  name: 'catalogue-data',
+  setup(context) {
+    context.onLoad({ filter: /[/\\]src[/\\]kubelet[/\\]catalogue[/\\]data[/\\].*\.json$/ }, async ({ path }) => {
+      const text = JSON.stringify(JSON.parse(await readFile(path, 'utf8')));
+      return { contents: `export default JSON.parse(${JSON.stringify(text)});`, loader: 'js' };
+    });
+  },
+};
+
 /**
  * Optional modules of dependencies, which work without them. As external modules they would be looked up in
  * every node_modules above the program, and a user with write access to one could execute code. The bundle
@@ -80,14 +91,11 @@ const common = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  minify: true,
-  // ssh2 compares the names of its classes.
-  keepNames: true,
   legalComments: 'none',
   write: false,
   metafile: true,
   absWorkingDir: root,
-  plugins: [templates, problemPages, optionalModules],
+  plugins: [templates, problemPages, catalogueData, optionalModules],
   alias: {
     // The package's own build for bundlers. That for Node.js reads two variables of the environment for each token
     // (LOG_TOKENS, LOG_STREAM): this is slow, and with the variables set the tokens appear among the results.
@@ -97,6 +105,10 @@ const common = {
   },
   logLevel: 'warning',
 };
+/** Small, with the names of functions and classes as properties: ssh2 compares names, and stacks show them. */
+const smallest = { minify: true, keepNames: true };
+/** Starts faster: names stay as they are, and need no properties. */
+const fastest = { minifyWhitespace: true, minifySyntax: true };
 /** Module variables that CommonJS packages expect. */
 const COMMONJS =
   "import{createRequire as $require}from'node:module';const require=$require(import.meta.url),__dirname=import.meta.dirname,__filename=import.meta.filename;";
@@ -111,6 +123,7 @@ const esm = (kind) => ({
 
 const split = await build({
   ...common,
+  ...fastest,
   ...esm('kubeletadm, in several files'),
   entryPoints: { kubeletadm: join(root, 'src/bin.ts') },
   splitting: true,
@@ -121,6 +134,7 @@ const split = await build({
 const notices = await writeNotices(split.metafile);
 const agent = await build({
   ...common,
+  ...smallest,
   ...esm('kubeletadm agent, in one file'),
   footer: { js: noticesComment(notices) },
   entryPoints: [join(root, 'src/agent-bin.ts')],
@@ -140,6 +154,7 @@ const { values: options } = parseArgs({ options: { sea: { type: 'string' }, repo
 if (options.sea !== undefined) {
   const sea = await build({
     ...common,
+    ...smallest,
     entryPoints: [join(root, 'src/bin.ts')],
     format: 'cjs',
     // The script of an executable can load Node's own modules by require only.

@@ -29,17 +29,21 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
   const interruption = new AbortController();
   const forcedExitListeners = new Set<() => void>();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => {
+    let isFirst = true;
+    // Not `once`: a second signal that arrives during the abort would end the process without a report.
+    process.on(name, () => {
       const reason = interrupted(name);
-      interruption.abort(reason);
+      if (isFirst) {
+        isFirst = false;
+        interruption.abort(reason);
+        return;
+      }
       // A second signal ends the process immediately.
-      process.once(name, () => {
-        try {
-          for (const listener of forcedExitListeners) listener();
-        } finally {
-          process.exit(reason.exitCode);
-        }
-      });
+      try {
+        for (const listener of forcedExitListeners) listener();
+      } finally {
+        process.exit(reason.exitCode);
+      }
     });
   }
   // SIGHUP from a closed terminal: the kernel and the shell both send it, so a second one is not a request to

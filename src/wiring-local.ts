@@ -3,12 +3,12 @@ import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
 import type { Reporter } from './base/reporter.ts';
 import { revealText } from './base/text/secret.ts';
-import { listFiles, localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
+import { localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
 import { withLiveDisplay } from './cli/adapters/live-output.ts';
 import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
-import { jsonReporter, textReporter } from './cli/adapters/reporter-text.ts';
-import { textOutput } from './cli/adapters/text-output.ts';
+import { textOutput, usesColour } from './cli/adapters/text-output.ts';
 import { runtimeOfProcess, thisProcess } from './cli/adapters/this-process.ts';
+import { jsonReporter, textReporter } from './cli/output/reporter-text.ts';
 import type { RawOutput, Services } from './cli/output/services.ts';
 import { programNameOf, renamingOutput } from './cli/program-name.ts';
 import type { HostTarget } from './fleet/host-target.ts';
@@ -47,10 +47,10 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
-  const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const colours = { stdout: usesColour(env, stdout), stderr: usesColour(env, stderr) };
   const limiter = createRequestRateLimiter(systemClock);
   const programName = programNameOf(env, environment.startedAs ?? []);
-  const output = renamingOutput(textOutput(raw, { colour, isTerminal: stdout.isTTY === true }), programName);
+  const output = renamingOutput(textOutput(raw, { colours, isTerminal: stdout.isTTY === true }), programName);
   return {
     env,
     programName,
@@ -69,7 +69,6 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     writeLocalFile,
     requireWritable,
     ...temporaryDirectories(onForcedExit),
-    listFiles,
     readHostEntries: async (root) => (await import('./cli/adapters/host-entries.ts')).readHostEntries(root),
     random: Math.random,
     watchFile: (path, onChange, signal) =>

@@ -53,8 +53,14 @@ exec /usr/bin/sha256sum "$@"
 `,
   stat: `#!/bin/sh
 if [ "$1" = -f ]; then echo cgroup2fs; exit; fi
-format=$(printf %s "$2" | sed 's/%[ug]/0/g; s/%[UG]/root/g'); shift 2
-exec /usr/bin/stat -c "$format" "$@"
+format= rest=$2; shift 2
+while :; do
+  case $rest in *%[ugUG]*) ;; *) break;; esac
+  before=\${rest%%%[ugUG]*}; rest=\${rest#"$before"}
+  case $rest in %[ug]*) owner=0;; *) owner=root;; esac
+  format=$format$before$owner; rest=\${rest#%?}
+done
+exec /usr/bin/stat -c "$format$rest" "$@"
 `,
 };
 

@@ -2,13 +2,14 @@
 //
 //   npm run package                     for x64 and arm64
 //   npm run package -- --arch x64       for one architecture
+//   npm run package -- --only deb       one kind of artefact: npm, sea, deb, rpm, image or sbom (repeatable)
 //   npm run package -- --out DIR        into another directory than dist
 //   npm run package -- --check          builds twice and fails if any byte differs
 //
 // SOURCE_DATE_EPOCH is the time in the artefacts; default: the time of the last commit.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,7 @@ const { values: options } = parseArgs({
   options: {
     arch: { type: 'string', multiple: true, default: ['x64', 'arm64'] },
     check: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
     out: { type: 'string', default: join(root, 'dist') },
   },
 });
@@ -31,6 +33,10 @@ const out = resolve(options.out);
 const SUMS = join(out, 'SHA256SUMS');
 const unknown = options.arch.find((arch) => arch !== 'x64' && arch !== 'arm64');
 if (unknown !== undefined) throw new Error(`--arch ${unknown}: supported are x64 and arm64`);
+const KINDS = ['npm', 'sea', 'deb', 'rpm', 'image', 'sbom'];
+const unknownKind = options.only.find((kind) => !KINDS.includes(kind));
+if (unknownKind !== undefined) throw new Error(`--only ${unknownKind}: supported are ${KINDS.join(', ')}`);
+const builds = (...kinds: readonly string[]): boolean => options.only.length === 0 || kinds.some((kind) => options.only.includes(kind));
 const architectures = options.arch as readonly Architecture[];
 const { name, version, license, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
   Record<'name' | 'version' | 'license' | 'description', string>
@@ -52,42 +58,53 @@ if (options.check) {
 /** @returns the lines of SHA256SUMS */
 async function buildAll(): Promise<readonly string[]> {
   const made: string[] = [];
+  const startedAt = Date.now();
+  const done = (file: string): void => {
+    made.push(file);
+    const megabytes = (statSync(join(out, file)).size / 1e6).toFixed(1);
+    console.log(`${file} ${megabytes} MB, after ${Math.round((Date.now() - startedAt) / 1000)} s`);
+  };
   const put = (file: string, content: Buffer | string, mode = 0o644): void => {
     writeFileSync(join(out, `${file}.new`), content);
     chmodSync(join(out, `${file}.new`), mode);
     renameSync(join(out, `${file}.new`), join(out, file));
-    made.push(file);
+    done(file);
   };
   mkdirSync(out, { recursive: true });
   rmSync(SUMS, { force: true });
+  console.log(`building ${options.only.join(', ') || 'all artefacts'} into ${relative(process.cwd(), out) || '.'}`);
   runScript(process.execPath, 'scripts/build.mjs');
-  runScript(process.execPath, 'scripts/build-package.mjs', '--out', out);
-  made.push(`${name}-${version}.tgz`);
-  const filesOf = await systemFiles(root, version);
-  const { executables, nodeVersion } = buildExecutables();
+  if (builds('npm')) {
+    runScript(process.execPath, 'scripts/build-package.mjs', '--out', out);
+    done(`${name}-${version}.tgz`);
+  }
+  const { executables, nodeVersion } = builds('sea', 'deb', 'rpm', 'image')
+    ? buildExecutables(done)
+    : { executables: new Map<Architecture, string>(), nodeVersion: EMBEDDED_NODE.version };
+  const filesOf = builds('deb', 'rpm') ? await systemFiles(root, version) : () => [];
   for (const [arch, file] of executables) {
     const program = { path: '/usr/bin/kubeletadm', mode: 0o755, content: readFileSync(join(out, file)) };
     const common = { ...PACKAGE_TEXTS, name, version, license, arch, mtime };
-    for (const made of [
-      await debOf({ ...common, files: [program, ...filesOf('deb')] }),
-      rpmOf({ ...common, files: [program, ...filesOf('rpm')] }),
+    for (const { name: packageName, content } of [
+      ...(builds('deb') ? [await debOf({ ...common, files: [program, ...filesOf('deb')] })] : []),
+      ...(builds('rpm') ? [rpmOf({ ...common, files: [program, ...filesOf('rpm')] })] : []),
     ])
-      put(made.name, made.content);
-    made.push(file);
+      put(packageName, content);
   }
-  const own = executables.get(process.arch as Architecture);
-  const whyNot = own === undefined ? `no executable for ${process.arch} was built` : whyNoImage();
-  if (own === undefined || whyNot !== null) console.log(`skipped: container image: ${whyNot}`);
-  else
-    put(
-      `${name}-${version}-image-${process.arch}.tar`,
-      await ociImage({ version, license, description, executable: join(out, own), mtime }),
-    );
-  put(`${name}-${version}.cdx.json`, sbomOf(root, nodeVersion, mtime));
+  if (builds('image')) {
+    const own = executables.get(process.arch as Architecture);
+    const whyNot = own === undefined ? `no executable for ${process.arch} was built` : whyNoImage();
+    if (own === undefined || whyNot !== null) console.log(`skipped: container image: ${whyNot}`);
+    else
+      put(
+        `${name}-${version}-image-${process.arch}.tar`,
+        await ociImage({ version, license, description, executable: join(out, own), mtime }),
+      );
+  }
+  if (builds('sbom')) put(`${name}-${version}.cdx.json`, sbomOf(root, nodeVersion, mtime));
 
   const lines = made.sort().map((file) => {
     const content = readFileSync(join(out, file));
-    console.log(`${file} ${(content.length / 1e6).toFixed(1)} MB`);
     return `${createHash('sha256').update(content).digest('hex')}  ${file}`;
   });
   writeFileSync(SUMS, `${lines.join('\n')}\n`);
@@ -99,7 +116,10 @@ async function buildAll(): Promise<readonly string[]> {
  * All with the same Node.js: code that another version prepared would not run. Where its binaries cannot be downloaded, only
  * this host's architecture is built, with the Node.js of this process.
  */
-function buildExecutables(): { readonly executables: ReadonlyMap<Architecture, string>; readonly nodeVersion: string } {
+function buildExecutables(done: (file: string) => void): {
+  readonly executables: ReadonlyMap<Architecture, string>;
+  readonly nodeVersion: string;
+} {
   const cache = join(root, 'node_modules/.cache/kubeletadm');
   const host = nodeBinary(process.arch as Architecture, cache);
   const builder = 'path' in host ? host.path : process.execPath;
@@ -115,6 +135,7 @@ function buildExecutables(): { readonly executables: ReadonlyMap<Architecture, s
     }
     runScript(builder, 'scripts/build-sea.mjs', '--out', out, ...(isHost ? [] : ['--node', binary.path]));
     executables.set(arch, `kubeletadm-linux-${arch}`);
+    done(`kubeletadm-linux-${arch}`);
   }
   return { executables, nodeVersion };
 }

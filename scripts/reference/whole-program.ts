@@ -11,13 +11,23 @@ export interface WholeProgram {
   helpOf(command: Command): string;
 }
 
-/** @param columns the environment variable COLUMNS; default: unset */
-export async function wholeProgram(programName: ProgramName, columns?: string): Promise<WholeProgram> {
+/**
+ * @param columns the environment variable COLUMNS; default: unset
+ * @param completeHelp as with `--help --all`
+ */
+export async function wholeProgram(programName: ProgramName, columns?: string, completeHelp = true): Promise<WholeProgram> {
   const printed: string[] = [];
   const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
   const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output, programName } as unknown as CommandServices;
   const loadPhases = async () => PHASE_LISTS;
-  const program = await buildProgram(services, { argv: null, exit: () => undefined, version: '', commands: COMMANDS, loadPhases });
+  const program = await buildProgram(services, {
+    argv: null,
+    exit: () => undefined,
+    version: '',
+    commands: COMMANDS,
+    completeHelp,
+    loadPhases,
+  });
   return {
     program,
     helpOf: (command) => {

@@ -5,9 +5,9 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
+import { AGENT_IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { AGENT_IMPACT_NOTES } from './options.ts';
 import type { Services } from './output/services.ts';
 import { flagText, verbosityOf } from './request-parts.ts';
 

@@ -21,7 +21,7 @@ export function defineCluster(cluster: Command, on: On): void {
       'overwrite a ConfigMap kubelet-config that was not generated from defaults, and the API server address in cluster-info',
     ),
   );
-  addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'), TOKEN);
+  addTokenOptions(addDryRunOptions(adopt), TOKEN);
   on(adopt, adoptRequest, runAdopt);
   addSections(adopt, {
     notes: NOTES,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
-import type { Output, Services } from './output/services.ts';
+import type { Services } from './output/services.ts';
 
 /** Runs a command by its typed request and gives the exit code. It imports the use case itself, so that help is quick. */
 export type Run<Request> = (services: CommandServices, request: Request) => Promise<ExitCode>;
@@ -11,7 +11,7 @@ export type CommandOptions = Readonly<Record<string, unknown>>;
 
 /** Services for commands, and a way to run other command lines. */
 export interface CommandServices extends Services {
-  runCommand(argv: readonly string[], output?: Output): Promise<ExitCode>;
+  runCommand(argv: readonly string[], replaced?: Partial<Pick<Services, 'output' | 'reporter'>>): Promise<ExitCode>;
 }
 
 /**

@@ -37,6 +37,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./fleet-apply-command.ts')).defineApply,
   },
   {
+    name: 'status',
+    description: 'Show hosts and Nodes in one table: Ready, kubelet, configuration, drift, changes and certificates',
+    load: async () => (await import('./status-command.ts')).defineStatus,
+  },
+  {
     name: 'upgrade',
     description: 'Upgrade control planes, and the kubelet configuration of nodes',
     load: async () => (await import('./upgrade-command.ts')).defineUpgrade,
@@ -86,8 +91,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'explain',
-    description: 'Explain the code of an error or a warning: its cause, and how to fix it',
+    description: 'Explain the code of an error, a kubelet field, flag or gate, or the configuration of a host or Node',
     load: async () => (await import('./explain-command.ts')).defineExplain,
+  },
+  {
+    name: 'validate',
+    description: 'Validate files by their kind; the exit code is 2 if a file is invalid',
+    load: async () => (await import('./validate-command.ts')).defineValidate,
   },
   {
     name: 'lab',

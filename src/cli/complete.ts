@@ -174,6 +174,15 @@ const destinations: Read = async (services, line) => {
   const { items } = await sshDestinations(services, line);
   return { items: [...items, { value: 'localhost', description: 'the local host' }].filter(({ value }) => !line.args.includes(value)) };
 };
+/** A host or Node, or a word, then a field. */
+const fieldOfHost = async (services: CommandServices, line: PartialLine, words: readonly Candidate[]): Promise<Values> => {
+  if (line.args.length > 0) return { items: line.args.length === 1 ? await fieldsOf() : [] };
+  const [{ items: hosts }, found] = await Promise.all([
+    sshDestinations(services, line),
+    nodes(services, line).catch((): Values => ({ items: [] })),
+  ]);
+  return { items: [...words, ...hosts, ...found.items.map(asNode)] };
+};
 const phase: Read = async (_, line) => {
   const before = line.args.map((arg) => `${arg}/`).join('');
   const below = (await phasesOf(line)).filter(({ value }) => value.startsWith(before));
@@ -187,6 +196,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
   'dynamic assign': moreNodes,
   'dynamic reset': moreNodes,
   'dynamic status': moreNodes,
+  status: hostsOfFile,
   'dynamic history': oneNode,
   'config from-node': oneNode,
   'dynamic enable': destinations,
@@ -195,11 +205,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
   'fleet confirm': hostsOfFile,
   'fleet revert': hostsOfFile,
   'fleet exec': () => NONE,
-  'node explain': async (services, line) => {
-    if (line.args.length > 0) return { items: line.args.length === 1 ? await fieldsOf() : [] };
-    const [{ items: hosts }, found] = await Promise.all([sshDestinations(services, line), nodes(services, line)]);
-    return { items: [...hosts, ...found.items.map(asNode)] };
-  },
+  'node explain': (services, line) => fieldOfHost(services, line, []),
   'config diff': async (services, line) => {
     const found = await nodes(services, line);
     return {
@@ -213,7 +219,8 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
     const names = line.args.length === 0 ? ['all', ...RENEWABLE_NAMES] : RENEWABLE_NAMES;
     return { items: names.filter((name) => !line.args.includes(name)).map((value) => ({ value })) };
   },
-  explain: async (services, { args }) => ({ items: args.length > 0 ? [] : await codesOf(services) }),
+  explain: async (services, line) =>
+    fieldOfHost(services, line, line.args.length > 0 ? [] : [...(await codesOf(services)), ...(await fieldsOf()), ...(await gatesOf())]),
   completion: (_, { args }) => ({ items: args.length > 0 ? [] : ['bash', 'zsh', 'fish'].map((value) => ({ value })) }),
 };
 

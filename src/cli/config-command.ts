@@ -1,13 +1,12 @@
 import { type Command, Option } from 'commander';
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { PullImagesRequest } from '../fleet/use-cases/open-pull-images.ts';
 import type { RenderRequest } from '../fleet/use-cases/render-node-files.ts';
 import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documents.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { UserDataRequest } from './config-user-data.ts';
-import type { ConfigValidateRequest } from './config-validate.ts';
-import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
+import { addSections } from './help-layout.ts';
 import { addInitOptions } from './init-command.ts';
 import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
 import {
@@ -25,7 +24,6 @@ import {
   collectList,
   outputOption,
   readOutputOption,
-  withoutEffect,
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { ReadFormat } from './output/show-document.ts';
@@ -42,6 +40,7 @@ import {
   readFormat,
   runRequest,
 } from './request-parts.ts';
+import { defineValidate, VALIDATE } from './validate-command.ts';
 
 /** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {
@@ -61,7 +60,7 @@ export function defineConfig(config: Command, on: On): void {
       async (...args) => (await import('./config-print.ts')).runPrintDefaults(...args),
     );
   }
-  defineValidate(config, on);
+  defineValidate(config.command('validate').description(VALIDATE), on);
   defineImages(config, on);
   addMigrateCommand(config, on);
   const render = config
@@ -74,28 +73,6 @@ export function defineConfig(config: Command, on: On): void {
   on(render, renderRequest, async (...args) => (await import('./config-render.ts')).runRender(...args));
   defineUserData(config, on);
   addKubeletConfigCommands(config, on);
-}
-
-function defineValidate(config: Command, on: On): void {
-  const validate = config
-    .command('validate')
-    .description('Validate configuration files; the exit code is 2 if a file is invalid')
-    .argument('[file...]', "configuration files; '-' for standard input")
-    .option('--config <file>', 'configuration file, an alternative to the argument (repeatable)', collect)
-    .addOption(withoutEffect('--allow-experimental-api'))
-    .option('--allow-deprecated-api', 'suppress warnings about deprecated API versions')
-    .option(
-      '--kubernetes-version <version>',
-      `kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: kubernetesVersion of the file, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
-    )
-    .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option(
-      '--kubelet <path>',
-      'also check the files with this kubelet binary; it runs once for each file, exits after the check, and runs no pods',
-    )
-    .addOption(outputOption(['text', 'json', 'sarif']));
-  addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
-  on(addSshOptions(validate), validateRequest, async (...args) => (await import('./config-validate.ts')).runValidate(...args));
 }
 
 function defineImages(config: Command, on: On): void {
@@ -183,20 +160,6 @@ function renderRequest(paths: readonly string[], options: CommandOptions): WithP
     node: nodeRequest(options),
     plan: planRequest(options),
     run: runRequest(options),
-  };
-}
-
-function validateRequest(args: readonly string[], options: CommandOptions): ConfigValidateRequest {
-  const files = [...args, ...flagList(options, 'config')];
-  if (files.length === 0) throw usageError('no file to check', "Pass a file, or '-' for standard input");
-  return {
-    files,
-    kubernetesVersion: flagText(options, 'kubernetesVersion'),
-    lenient: options.lenient === true,
-    allowDeprecated: options.allowDeprecatedApi === true,
-    kubelet: flagText(options, 'kubelet'),
-    hosts: hostsRequest(options),
-    format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
-import { explain } from '../kubeadm/explain/explain.ts';
+import { type Explanation, explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
 import { DEFAULT_MINOR } from '../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
@@ -22,13 +22,17 @@ export interface ConfigExplainRequest {
 
 /** `config explain [NAME]`: a field, a flag or a feature gate. */
 export async function runExplain(services: Services, request: ConfigExplainRequest): Promise<ExitCode> {
-  const { name, kubernetesVersion: version, recursive, format } = request;
-  const minor = version === undefined ? DEFAULT_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
-  const explanation = explain(name, {
-    catalogue: await loadCatalogue(),
-    minor,
-    recursive,
-  });
+  const explanation = await explainName(request);
+  const { format } = request;
   services.output.stdout(format === 'text' ? renderExplanation(explanation) : renderDocument(explanation, format));
   return 0;
+}
+
+/**
+ * Explains a field, a flag or a feature gate.
+ * @throws AppError EXPLAIN_UNKNOWN_NAME (exit code 2)
+ */
+export async function explainName({ name, recursive, kubernetesVersion: version }: ConfigExplainRequest): Promise<Explanation> {
+  const minor = version === undefined ? DEFAULT_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
+  return explain(name, { catalogue: await loadCatalogue(), minor, recursive });
 }

@@ -79,7 +79,7 @@ function showResult(services: Services, { format, reporter, elapsedMs }: ResultO
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
   else if (final.length > 1) {
     const unfinished = final.filter(({ stage }) => stage !== 'changed' && stage !== 'unchanged');
-    showRecapTable(services, unfinished.map(recapRow), 'NODE');
+    showRecapTable(services, unfinished.map(recapRow));
     services.output.stdout(`${message}\n`);
     services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);
   }

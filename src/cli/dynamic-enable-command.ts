@@ -4,9 +4,10 @@ import type { DynamicDisableRequest, DynamicEnableRequest } from '../fleet/use-c
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
+import { AGENT_IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
+import { addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import {
@@ -79,7 +80,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
       `namespace of the node configurations; the agent may read every ConfigMap in this namespace (default: ${defaults.namespace})`,
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
-  addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
+  addDryRunOptions(addOwn(command));
   return addConfirmOptions(addHostRolloutOptions(addSshOptions(addFleetNames(addClusterOptions(command)))));
 }
 

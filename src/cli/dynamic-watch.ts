@@ -62,7 +62,7 @@ export function watchRollout(
     listenerFor: ({ total, prefix }) => {
       state = { ...none, limits: limitsOf(minReadyOf(rollout, total)) };
       results?.close();
-      results = folds && total > 1 ? resultLines(reporter, { total, folds, width: output.width?.(), noun: 'nodes' }) : null;
+      results = folds && total > 1 ? resultLines(reporter, { total, folds, noun: 'nodes' }) : null;
       const lines = results;
       const every = reportingListener(reporter, { total, prefix });
       const listener = lines === null ? every : { ...every, ...foldingListener(lines, now) };

@@ -1,55 +1,123 @@
 import type { Command } from 'commander';
-import { AppError, type ExitCode } from '../base/errors.ts';
+import { AppError, type ExitCode, isAppError, usageError } from '../base/errors.ts';
 import { findProblemEntry, matchingProblemCodes, type ProblemEntry, readProblemEntries } from '../base/problem-entries.ts';
 import { closestName } from '../base/text/closest-name.ts';
-import { renderTable, renderWrappedTable, wrapText } from '../base/text/table.ts';
-import type { On } from './command.ts';
-import { addSections } from './help-layout.ts';
+import { renderTable, renderWrappedTable } from '../base/text/table.ts';
+import { wrapText } from '../base/text/wrap-line.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { ConfigExplainRequest } from './config-explain.ts';
+import { type NodeExplainRequest, runNodeExplain } from './explain-node.ts';
+import { addNodeExplainOptions, nodeExplainRequest } from './explain-options.ts';
+import { addSections, DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from './help-layout.ts';
 import { readOutputOption } from './options.ts';
 import type { Services } from './output/services.ts';
-import type { ReadFormat } from './output/show-document.ts';
-import { readFormat } from './request-parts.ts';
+import { flagText, readFormat } from './request-parts.ts';
 
-/** `explain [CODE]`. */
+/** `explain [WORD|HOST|NODE] [FIELD]`: the union of the code of a problem, `config explain` and `node explain`. */
 export function defineExplain(explain: Command, on: On): void {
   explain
     .argument(
-      '[code]',
-      'code of a problem or name of a preflight check, e.g. HOST_LOCKED or Port-10250; a part of a code, e.g. TOKEN, lists the codes that contain it (default: list all codes)',
+      '[word]',
+      'code of a problem, preflight check, field of KubeletConfiguration, flag or feature gate, or a part of one; a host as [user@]ADDRESS[:port] or host/ADDRESS; or a Node as node/NAME (default: list all codes)',
     )
-    .addOption(readOutputOption());
-  on(explain, ([code = ''], options): ExplainRequest => ({ code, format: readFormat(options) }), runExplainCode);
+    .argument('[field]', 'field of a kubelet: show its effective value on the host or Node, and the source of the value')
+    .addOption(readOutputOption(['text', 'wide', 'json', 'yaml']))
+    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST_KUBERNETES_MINOR} (default: ${DEFAULT_KUBERNETES_MINOR})`)
+    .option('--recursive', 'include nested fields')
+    // The argument can be a kubelet flag.
+    .allowUnknownOption()
+    .allowExcessArguments();
+  on(addNodeExplainOptions(explain), explainRequest, runExplain);
   addSections(explain, {
-    notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md.
-For fields of KubeletConfiguration, flags and feature gates, see kubeletadm config explain.`,
+    notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md. With a field, a name without prefix is a host.`,
     examples: `  kubeletadm explain HOST_LOCKED
-  kubeletadm explain TOKEN`,
+  kubeletadm explain maxPods --kubernetes-version 1.30
+  kubeletadm explain --node-labels
+  kubeletadm explain swap
+  kubeletadm explain edge-017 maxPods
+  kubeletadm explain node/worker-1 maxPods`,
   });
 }
 
-interface ExplainRequest {
-  /** Empty: all codes. */
-  readonly code: string;
-  readonly format: ReadFormat;
+type ExplainRequest = NodeExplainRequest | ConfigExplainRequest;
+
+/** What is no word: a prefix, a user, a port or an IP address. */
+const HOST_OR_NODE = /^(?:nodes?|hosts?)\/|@|^localhost$|:\d+$|^\d+\.\d+\.\d+\.\d+$|^[\da-f]*:[\da-f:.]+$/i;
+
+function explainRequest([word = '', field, ...more]: readonly string[], options: CommandOptions): ExplainRequest {
+  const unknown = [field ?? '', ...more].find((each) => each.startsWith('-'));
+  if (unknown !== undefined) throw usageError(`unknown option ${unknown} for explain`, 'See kubeletadm explain --help');
+  if (more.length > 0) throw usageError('explain takes one word, or a host or Node and a field', 'See kubeletadm explain --help');
+  if (field !== undefined || HOST_OR_NODE.test(word)) return nodeExplainRequest(word, field, options);
+  return {
+    name: word,
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+    recursive: options.recursive === true,
+    format: options.output === 'wide' ? 'text' : readFormat(options),
+  };
 }
 
-/** `explain [CODE]`: the cause of a problem and its fix, or a list of codes. */
-async function runExplainCode(services: Services, { code, format }: ExplainRequest): Promise<ExitCode> {
-  const { renderDocument } = await import('./output/show-document.ts');
+async function runExplain(services: Services, request: ExplainRequest): Promise<ExitCode> {
+  return 'target' in request ? runNodeExplain(services, request) : explainWord(services, request);
+}
+
+/** A code, a field, a flag or a feature gate; otherwise the codes and the names that contain the word. */
+async function explainWord(services: Services, request: ConfigExplainRequest): Promise<ExitCode> {
+  const { name: word, format } = request;
+  const [{ renderDocument }, { renderExplanation }, { explainName }] = await Promise.all([
+    import('./output/show-document.ts'),
+    import('../kubeadm/explain/render-explanation.ts'),
+    import('./config-explain.ts'),
+  ]);
   const { output } = services;
-  const entries = readProblemEntries(await services.problemPages());
-  const entry = code === '' ? null : findProblemEntry(code, entries);
-  if (entry !== null) {
-    output.stdout(format === 'text' ? renderEntry(entry) : renderDocument({ kind: 'ProblemExplanation', ...entry }, format));
+  const print = (text: () => string, document: object): ExitCode => {
+    output.stdout(format === 'text' ? text() : renderDocument(document, format));
     return 0;
-  }
-  const codes = matchingProblemCodes(code, entries);
-  if (codes.length === 0) throw unknownCode(code, entries);
+  };
+  const entries = readProblemEntries(await services.problemPages());
+  const isFlag = word.startsWith('-');
+  const entry = word === '' || isFlag ? null : findProblemEntry(word, entries);
+  const show = (found: ProblemEntry): ExitCode => print(() => renderEntry(found), { kind: 'ProblemExplanation', ...found });
+  if (entry?.codes.includes(word)) return show(entry);
+  const codes = isFlag ? [] : matchingProblemCodes(word, entries);
   const items = codes.map((each) => ({ code: each, cause: findProblemEntry(each, entries)?.cause ?? '' }));
-  const rows = [['CODE', 'CAUSE'], ...items.map((item) => [item.code, item.cause.replaceAll('\n', ' ')])];
-  const table = renderWrappedTable(rows, { width: output.width?.(), flexible: 1 });
-  output.stdout(format === 'text' ? `${table.join('\n')}\n` : renderDocument({ kind: 'ProblemList', items }, format));
-  return 0;
+  const table = (): string => codeTable(items, output.width?.());
+  const isCode = word === '' || CODE.test(word);
+  const found = isCode ? null : await explainName(request).catch((error: unknown) => withoutName(error, { word, codes, entry, entries }));
+  if (found !== null && (found.kind !== 'Matches' || codes.length === 0)) return print(() => renderExplanation(found), found);
+  if (found !== null)
+    return print(() => `${renderExplanation(found)}\nCodes that contain ${word}:\n\n${table()}`, { ...found, problems: items });
+  if (entry !== null) return show(entry);
+  if (codes.length === 0) throw unknownCode(word, entries);
+  return print(table, { kind: 'ProblemList', items });
+}
+
+/** What a code looks like; names of kubelets have small letters. */
+const CODE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
+
+function codeTable(items: readonly { readonly code: string; readonly cause: string }[], width: number | undefined): string {
+  const rows = [['CODE', 'CAUSE'], ...items.map(({ code, cause }) => [code, cause.replaceAll('\n', ' ')])];
+  return `${renderWrappedTable(rows, { width, flexible: 1 }).join('\n')}\n`;
+}
+
+interface WordCodes {
+  readonly word: string;
+  readonly entry: ProblemEntry | null;
+  /** The codes that contain the word. */
+  readonly codes: readonly string[];
+  readonly entries: readonly ProblemEntry[];
+}
+
+/** Null: the word is a code or a part of one. */
+function withoutName(error: unknown, { word, codes, entry, entries }: WordCodes): null {
+  if (!isAppError(error, 'EXPLAIN_UNKNOWN_NAME') || word.startsWith('-')) throw error;
+  if (entry !== null || codes.length > 0) return null;
+  const others = `For the configuration of a host or a Node, run kubeletadm explain host/${word} or node/${word}`;
+  const guess = closestCode(word, entries);
+  const guesses = [error.problems[0]?.hint ?? '', guess === null ? others : `Did you mean ${guess}?`];
+  const hint = guesses.find((each) => each.startsWith('Did you mean')) ?? others;
+  const message = `${word} is neither a code nor a field, flag or feature gate of the kubelet`;
+  throw new AppError({ code: error.code, message, hint }, { exitCode: 2, cause: error });
 }
 
 const WIDTH = 76;
@@ -71,19 +139,15 @@ function renderEntry({ codes, symptom, cause, fix, commands, page }: ProblemEntr
   return `${[...renderTable(lines), ...examples, '', `See ${page}`].join('\n')}\n`;
 }
 
-function unknownCode(code: string, entries: readonly ProblemEntry[]): AppError {
-  const guess = closestName(
-    code,
+function closestCode(word: string, entries: readonly ProblemEntry[]): string | null {
+  return closestName(
+    word,
     entries.flatMap(({ codes }) => codes),
   );
-  const isCode = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code);
-  const list = `To list all codes, run kubeletadm explain${isCode ? '' : `. For fields and flags of kubelets, run kubeletadm config explain ${code}`}`;
-  return new AppError(
-    {
-      code: 'EXPLAIN_UNKNOWN_CODE',
-      message: `the code ${code} is unknown`,
-      hint: guess === null ? list : `Did you mean ${guess}?`,
-    },
-    { exitCode: 2 },
-  );
+}
+
+function unknownCode(code: string, entries: readonly ProblemEntry[]): AppError {
+  const guess = closestCode(code, entries);
+  const hint = guess === null ? 'To list all codes, run kubeletadm explain' : `Did you mean ${guess}?`;
+  return new AppError({ code: 'EXPLAIN_UNKNOWN_CODE', message: `the code ${code} is unknown`, hint }, { exitCode: 2 });
 }

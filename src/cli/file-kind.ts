@@ -14,7 +14,7 @@ const DOCUMENTS: readonly DocumentKind[] = [
   {
     pattern: /^kubeletadm\.dev\/\S+ Fleet$/,
     reportedBy: ['PLAN_INVALID', 'FLEET_IMPORT_INVALID'],
-    hint: 'The file is a fleet file: validate it with kubeletadm fleet validate -f FILE, apply it with kubeletadm apply -f FILE',
+    hint: 'The file is a fleet file: validate it with kubeletadm validate FILE, apply it with kubeletadm apply -f FILE',
   },
   {
     pattern: /^kubeletadm\.dev\/\S+ FleetPlan$/,
@@ -24,7 +24,7 @@ const DOCUMENTS: readonly DocumentKind[] = [
   {
     pattern:
       /^(?:kubeadm|kubelet\.config|kubeproxy\.config)\.k8s\.io\/\S+ (?:Init|Cluster|Join|Reset|Upgrade|Kubelet|KubeProxy)Configuration$/,
-    hint: 'Validate the file with kubeletadm config validate FILE, and pass it to init, join, reset or upgrade with --config FILE',
+    hint: 'Validate the file with kubeletadm validate FILE, and pass it to init, join, reset or upgrade with --config FILE',
   },
   {
     pattern: /^k0sctl\.k0sproject\.io\/\S+ Cluster$/,
@@ -99,6 +99,12 @@ function hintFor(text: string, { code, position }: Problem): string | undefined 
   if (code === 'CONFIG_SYNTAX') return undefined;
   const header = headerOf(text, position?.line ?? 1);
   return DOCUMENTS.find(({ pattern, reportedBy = [] }) => pattern.test(header) && !reportedBy.includes(code))?.hint;
+}
+
+/** Whether a text is a fleet file or a saved plan; null: neither. */
+export function documentKind(text: string): 'Fleet' | 'FleetPlan' | null {
+  const [, kind] = /^kubeletadm\.dev\/\S+ (Fleet|FleetPlan)$/.exec(headerOf(text, 1)) ?? [];
+  return kind === 'Fleet' || kind === 'FleetPlan' ? kind : null;
 }
 
 /** `apiVersion kind` of the document with a line of a file. */

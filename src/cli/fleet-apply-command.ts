@@ -5,12 +5,14 @@ import { joinLines } from '../base/text/styled.ts';
 import type { ApplyFleetRequest, NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
+import { ALLOW_POD_LOSS, allowText, IMPACT_NOTES } from './allow-options.ts';
 import type { On } from './command.ts';
 import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, type RunTexts, signerFiles } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { ALLOW_POD_LOSS, allowText, IMPACT_NOTES, outputOption, TAKE_OVER } from './options.ts';
+import { outputOption, TAKE_OVER } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
+import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
 import { flagText, outputRequest } from './request-parts.ts';
@@ -39,6 +41,7 @@ export function defineApply(apply: Command, on: On): void {
     'apply a fleet file without asking (default: show the plan and ask). Without a terminal, this option is required. A saved plan is always applied without asking',
   );
   addSignerOptions(apply);
+  apply.addOption(diffOption(DIFF_OF_PLAN));
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
@@ -65,7 +68,7 @@ const APPLY_TEXTS: RunTexts = {
   parallel: 'maximum number of hosts inspected or changed at once',
 };
 
-const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.\n\n${IMPACT_NOTES}`;
+const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed; a run of one host stops after its current changes and rolls back what is unconfirmed.\n\n${IMPACT_NOTES}`;
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --max-unavailable 10% --max-fail 2
   kubeletadm apply plan.json
@@ -90,13 +93,14 @@ async function runFleetApply(services: Services, request: FleetApplyRequest): Pr
 }
 
 async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
-  const [{ applyFleet }, { retryLine }, { watchRun }] = await Promise.all([
+  const [{ applyFleet }, { retryLine, withoutCluster }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/apply-fleet.ts'),
     import('./fleet-report.ts'),
     import('./watch-run.ts'),
   ]);
   const { output } = request;
-  const shown = shownWarnings();
+  const shown = shownBefore();
+  const asks = request.planFile === undefined && !request.isApproved;
   return applyFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
     nothing: (work) => {
@@ -106,9 +110,14 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
       planning: () => {
         const watch = watchRun(services, output, { title: 'plan', reads: true, events: true });
-        return { ...watch, ports: { ...watch.ports, reporterOf: (host) => shown.record(watch.ports.reporterOf(host)) } };
+        const { ports, reporter } = watch;
+        return {
+          ...watch,
+          reporter: shown.record(asks ? withoutCluster(reporter) : reporter),
+          ports: { ...ports, reporterOf: (host) => shown.record(ports.reporterOf(host)) },
+        };
       },
-      approve: (plan) => approve(services, plan, output.verbosity),
+      approve: (plan) => approve(services, plan, output),
     },
     begin: (interruption, canary) => {
       const title = ['apply', request.planFile ?? request.file ?? ''].join(' ').trim();
@@ -117,6 +126,7 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };
       return {
         ...watch,
+        reporter: shown.omit(watch.reporter),
         ports: report?.record(ports) ?? ports,
         done: watch.showEnd,
       };
@@ -124,35 +134,36 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
   });
 }
 
-/** The warnings of hosts that were shown while the hosts were planned: the run does not repeat them. */
-function shownWarnings() {
+/** The warnings and the cluster that were shown while the hosts were planned: the run does not repeat them. */
+function shownBefore() {
   const keys = new Set<string>();
   const keyOf = ({ host, phase, code, message }: ReportEvent): string => [host, phase, code, message].join('\0');
+  const isShownOnce = ({ level, code }: ReportEvent): boolean => level === 'warning' || code === 'CLUSTER';
   return {
     record: (reporter: Reporter): Reporter => ({
       ...reporter,
       report: (event) => {
-        if (event.level === 'warning') keys.add(keyOf(event));
+        if (isShownOnce(event)) keys.add(keyOf(event));
         reporter.report(event);
       },
     }),
     omit: (reporter: Reporter): Reporter => ({
       ...reporter,
       report: (event) => {
-        if (event.level !== 'warning' || !keys.has(keyOf(event))) reporter.report(event);
+        if (!isShownOnce(event) || !keys.has(keyOf(event))) reporter.report(event);
       },
     }),
   };
 }
 
 /** Shows the folded plan with its counts, and asks. */
-async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, verbosity: number): Promise<boolean> {
-  const [{ problemsOf }, { canaryLine, clusterLine, planLines, planSummary }] = await Promise.all([
+async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
+  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }] = await Promise.all([
     import('../fleet/run/fleet-failure.ts'),
     import('./fleet-report.ts'),
   ]);
   const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
-  const lines = planLines(outcomes, { origins: false, verbosity });
+  const lines = foldedLines(outcomes, output);
   services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]));
   return (await services.confirm('Apply these changes? [y/N] ')) === true;
 }

@@ -6,7 +6,7 @@ import { type Drift, hasDrift } from '../fleet/drift/drift.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
-import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
+import { foldedLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 import { type ReadFormat, renderDocument } from './output/show-document.ts';
@@ -30,7 +30,7 @@ export async function runFleetDrift(services: Services, request: FleetDriftReque
   const { format } = output;
   if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, drifts), format));
   else {
-    const diff = showsDiff ? planLines(outcomes, { origins: false, verbosity: output.verbosity }) : [];
+    const diff = showsDiff ? foldedLines(outcomes, { verbosity: output.verbosity, showsDiff }) : [];
     const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
     services.output.stdout(joinLines([...lines, ...diff]));
   }

@@ -36,8 +36,13 @@ export function watchForcedExit(
   return () => forget?.();
 }
 
-/** The hosts whose changes an interrupted run still finishes. */
-export function interruptedMessage(changing: readonly string[]): string {
+/**
+ * What an interrupted run still does.
+ * @param changing the hosts whose changes the run finishes
+ * @param options.reads the run changes no host
+ */
+export function interruptedMessage(changing: readonly string[], { reads }: { readonly reads: boolean }): string {
+  if (reads) return 'stopping, nothing was changed; interrupt again to exit immediately';
   const hosts =
     changing.length === 0 ? 'stopping, because no host is being changed' : `finishing the changes in progress on ${namesText(changing)}`;
   return `${hosts}; interrupt again to exit immediately`;

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { SignerFiles } from '../fleet/plan/plan-signatures.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { allowOption } from './allow-options.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import {
@@ -10,7 +11,6 @@ import {
   addFleetSelectionOptions,
   addIgnoredChecks,
   addSshOptions,
-  allowOption,
   FLEET_COMMAND_TIMEOUT,
   integerBetween,
 } from './options.ts';

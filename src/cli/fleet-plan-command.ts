@@ -5,13 +5,15 @@ import type { FleetCluster } from '../fleet/file/model.ts';
 import { signatureFileOf } from '../fleet/plan/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
 import type { PlanFleetRequest, planFleet } from '../fleet/use-cases/plan-fleet.ts';
+import { IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
 import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addFleetSelectionOptions, addShowOrigin, IMPACT_NOTES, outputOption } from './options.ts';
+import { addFleetSelectionOptions, addShowOrigin, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
+import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
 import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
@@ -28,6 +30,7 @@ export function definePlan(plan: Command, on: On): void {
         '--sign <key>',
         'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan: plan.json.sig for --out plan.json',
       )
+      .addOption(diffOption(DIFF_OF_PLAN))
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
@@ -43,7 +46,12 @@ export function definePlan(plan: Command, on: On): void {
 /** `plan show`, `fleet plan show`. */
 function defineShow(show: Command, on: On): void {
   addFleetSelectionOptions(
-    addSignerOptions(show.argument('<file>', "saved plan; '-' for standard input").addOption(outputOption(['text', 'json', 'yaml']))),
+    addSignerOptions(
+      show
+        .argument('<file>', "saved plan; '-' for standard input")
+        .addOption(diffOption(DIFF_OF_PLAN))
+        .addOption(outputOption(['text', 'json', 'yaml'])),
+    ),
     { file: 'the saved plan' },
   );
   on(
@@ -110,12 +118,13 @@ async function runFleetPlan(services: Services, request: FleetPlanRequest): Prom
 }
 
 async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): ReturnType<typeof planFleet> {
-  const [{ planFleet }, { canaryLine, clusterLine, planLines, planSummary }, { renderDocument }, { watchRun }] = await Promise.all([
-    import('../fleet/use-cases/plan-fleet.ts'),
-    import('./fleet-report.ts'),
-    import('./output/show-document.ts'),
-    import('./watch-run.ts'),
-  ]);
+  const [{ planFleet }, { canaryLine, clusterLine, foldedLines, planSummary, withoutCluster }, { renderDocument }, { watchRun }] =
+    await Promise.all([
+      import('../fleet/use-cases/plan-fleet.ts'),
+      import('./fleet-report.ts'),
+      import('./output/show-document.ts'),
+      import('./watch-run.ts'),
+    ]);
   const { output: plan, signingKey } = request;
   const watch = watchRun(services, plan, { title: 'plan', reads: true });
   return planFleet(
@@ -123,6 +132,7 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, repor
     { ...request, asDocument: plan.format !== 'text' },
     {
       ...watch,
+      reporter: plan.format === 'text' ? withoutCluster(watch.reporter) : watch.reporter,
       ports: report?.record(watch.ports) ?? watch.ports,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
       planned: ({ outcomes, canary, access, document }) => {
@@ -130,7 +140,7 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, repor
         if (access !== null) report?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
-          const lines = planLines(outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
+          const lines = foldedLines(outcomes, plan);
           services.output.stdout(
             joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...canaryLine(canary), planSummary(outcomes)]),
           );

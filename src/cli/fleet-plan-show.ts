@@ -3,12 +3,12 @@ import { joinLines, styled, type Text } from '../base/text/styled.ts';
 import { type Selection, selectHosts } from '../fleet/file/select.ts';
 import { isExpired, type SavedHost, type SavedPlan } from '../fleet/plan/saved-plan.ts';
 import { readSavedPlan, type SavedPlanRequest } from '../fleet/use-cases/read-saved-plan.ts';
-import { formatClusterName } from '../host/plan/document.ts';
-import type { HostGroup } from '../host/plan/fold.ts';
+import { foldChanges, type HostGroup } from '../host/plan/fold.ts';
 import { highestImpact } from '../host/plan/impact.ts';
-import { canaryLine, groupLines, summaryLine } from './fleet-report.ts';
+import { canaryLine, extentOf, groupLines, shownText, summaryLine } from './fleet-report.ts';
 import type { Services } from './output/services.ts';
 import { type OutputRequest, renderDocument } from './output/show-document.ts';
+import { clusterHead } from './output/show-plan.ts';
 
 export interface ShowPlanRequest extends SavedPlanRequest {
   readonly selection: Selection;
@@ -24,27 +24,23 @@ export async function runShowPlan(services: Services, { selection, output, ...re
     return 0;
   }
   const signed = signer === null ? [] : [`signed with the key ${signer.fingerprint} by ${signer.principal}`];
-  const groups = groupsOf(plan, hosts);
+  const groups = groupsOf(plan, hosts, output);
   services.output.stdout(
     joinLines([
       [styled('bold', `plan ${plan.id}`), ` of ${plan.fleet.file}`],
       lifetimeLine(plan, services.clock.now()),
       ...signed,
-      ...(groups.length === 0 ? [] : [clusterLine(plan)]),
-      ...groupLines(groups, output.verbosity),
+      ...(groups.length === 0 ? [] : [clusterHead({ server: plan.server, context: plan.cluster.context ?? undefined })]),
+      ...groupLines(groups, output),
       ...hosts.flatMap(({ problems = [] }) => problems.map((problem) => `not planned: ${problem}`)),
       ...canaryLine(plan.canary ?? []),
-      summaryLine(hosts, { highest: highestImpact(hosts.map((host) => host.highestImpact)), fields: countFields(groups) }),
+      summaryLine(hosts, {
+        highest: highestImpact(hosts.map((host) => host.highestImpact)),
+        extents: groups.map((group) => extentOf(group.hosts.length, group)),
+      }),
     ]),
   );
   return 0;
-}
-
-function countFields(groups: readonly HostGroup[]): number {
-  return groups.reduce((sum, { hosts, changes }) => {
-    const fields = changes.reduce((count, change) => count + (Array.isArray(change.fields) ? change.fields.length : 0), 0);
-    return sum + hosts.length * fields;
-  }, 0);
 }
 
 function lifetimeLine(plan: SavedPlan, now: Date): Text {
@@ -54,18 +50,8 @@ function lifetimeLine(plan: SavedPlan, now: Date): Text {
     : `created ${createdAt}, expires ${expiresAt}`;
 }
 
-function clusterLine({ server, cluster: { context } }: SavedPlan): Text {
-  return [styled('bold', 'cluster'), ` ${formatClusterName({ server, context: context ?? undefined })}`];
-}
-
-/** Hosts with the same changes, in the order of the plan; values of single hosts are placeholders. */
-function groupsOf({ changes }: SavedPlan, hosts: readonly SavedHost[]): readonly HostGroup[] {
-  const groups = new Map<string, string[]>();
-  for (const { name, changes: key } of hosts) {
-    if (key === undefined) continue;
-    const names = groups.get(key);
-    if (names === undefined) groups.set(key, [name]);
-    else names.push(name);
-  }
-  return [...groups].map(([key, names]) => ({ hosts: names, ...(changes[key] ?? { changes: [], deferred: [] }) }));
+/** Values of single hosts are placeholders. */
+function groupsOf({ changes }: SavedPlan, hosts: readonly SavedHost[], output: OutputRequest): readonly HostGroup[] {
+  const keys = hosts.flatMap(({ name, changes: key }) => (key === undefined ? [] : [[name, key] as const]));
+  return foldChanges(keys, (key) => changes[key] ?? { changes: [], deferred: [] }, shownText(output));
 }

@@ -3,7 +3,7 @@ import { printableJson } from '../base/text/printable.ts';
 import { fleetJsonSchema } from '../fleet/file/json-schema.ts';
 import { validateFleet } from '../fleet/file/validate.ts';
 import { checkFleet, findDuplicateMachines, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue/catalogue.ts';
+import { DEFAULT_MINOR, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
@@ -22,21 +22,27 @@ export interface FleetValidateRequest {
 
 /** `fleet validate`: exit code 2 when the file, or a configuration in it, is invalid. */
 export async function runFleetValidate(services: Services, request: FleetValidateRequest): Promise<ExitCode> {
-  const file = fleetFileOf(request.file);
   const version = request.kubernetesVersion;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
+  const verdict = await validateFleetFile(services, fleetFileOf(request.file), chosen);
+  showVerdicts([verdict], request.format, services.output, VERSION);
+  return isFileValid(verdict) ? 0 : 2;
+}
+
+/**
+ * Validates a fleet file and the configurations in it.
+ * @param chosen the kubelet version; null: that of the file, else the default
+ */
+export async function validateFleetFile(services: Services, file: string, chosen: Minor | null): Promise<FileVerdict> {
   const text = await services.input.readText(file);
   const { fleet, problems: found } = await checkFleet(services, file, text);
   const named = nameFileKinds(found, () => text);
   const duplicates = isFileValid({ file, problems: named }) ? await findDuplicateMachines(services, fleet) : [];
   const problems = [...named, ...duplicates];
-  const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? DEFAULT_MINOR;
   // Unreadable files cannot be validated.
-  const validated = isFileValid(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
-  const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
-  showVerdicts([verdict], request.format, services.output, VERSION);
-  return isFileValid(verdict) ? 0 : 2;
+  const validated = isFileValid({ file, problems }) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
+  return { file, problems: [...problems, ...validated] };
 }
 
 /** `fleet schema`. */

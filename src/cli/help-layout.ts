@@ -29,15 +29,86 @@ export const DEFAULT_WIDTH = 80;
 /** Narrower terminals get text of this width. */
 const LEAST_WIDTH = 40;
 
+/** The commands of daily use, which the short help of the program lists. */
+const DAILY_COMMANDS: ReadonlySet<string> = new Set(
+  'init join reset plan apply status upgrade dynamic fleet certs explain validate'.split(' '),
+);
+
+/** Options that the short help of a command only names, in addition to those for SSH. */
+const DETAILS: ReadonlySet<string> = new Set(
+  (
+    '--again --allow-deprecated-api --allow-pod-loss --apiserver-advertise-address --apiserver-bind-port --backend --break-lock --bundle ' +
+    '--ca-cert --cert-dir --certificate-key --cgroup-driver --cloud-config --cloud-provider --confirm-timeout --context ' +
+    '--cri-socket --discovery-file --discovery-token --discovery-token-unsafe-skip-ca-verification --dynamic-config-dir ' +
+    '--feature-gates --fleet --force-upload --image-repository --kube-api-qps --kubelet-config-dir --kubelet-extra-args ' +
+    '--max-fail --min-ready --no-confirm --no-headers --no-inspect-first --node-js --node-taints --on-failure --parallel --patches --reason ' +
+    '--require-signature --resolv-conf --revoked-signers --rootfs --service-dns-domain --show-origin ' +
+    '--skip-certificate-key-print --skip-phases --skip-token-print --take-over --tls-bootstrap-token --token-ttl --valid-for'
+  ).split(' '),
+);
+
+/** The short help lists no more phases. */
+const MAX_PHASES = 12;
+
 /**
  * The layout of help: options under headings, wrapped to the width of the terminal. Global options are listed
- * for each command.
+ * for each command. Help is short unless `--all` is given: it names rare options, and lists the commands of daily use.
  */
 export class HelpLayout extends Help {
   override minWidthToWrap = 10;
   override showGlobalOptions = true;
+  /** List all options, commands and phases. */
+  isComplete = false;
+  /** The options of a command that runs with those of another one; null: its own. */
+  listedOptions: (() => Option[]) | null = null;
+  /** Completion lists the options and commands as well: only a printed help omits some. */
+  #isShort = false;
+
+  override formatHelp(command: Command, helper: Help): string {
+    if (this.isComplete) return super.formatHelp(command, helper);
+    this.#isShort = true;
+    const text = super.formatHelp(command, helper);
+    this.#isShort = false;
+    const width = helper.helpWidth ?? DEFAULT_WIDTH;
+    const more = [...this.#moreOptions(command), ...this.#moreCommands(command)].map((line) => helper.boxWrap(line, width));
+    const sections = text.trimEnd().split('\n\n');
+    const isCommands = (section: string): boolean => section.startsWith('Commands:');
+    const ordered =
+      command.parent === null
+        ? [...sections.slice(0, 2), ...sections.slice(2).toSorted((a, b) => Number(isCommands(b)) - Number(isCommands(a)))]
+        : sections;
+    return `${[...ordered, ...(more.length === 0 ? [] : [more.join('\n')])].join('\n\n')}\n`;
+  }
+
+  /** The omitted options, by name; those for SSH by their heading. */
+  #moreOptions(command: Command): readonly string[] {
+    const omitted = this.visibleOptions(command).filter(isDetail);
+    const names = omitted.flatMap(({ long, helpGroupHeading }) => (helpGroupHeading === HEADINGS.ssh ? [] : [long ?? '']));
+    const all = `${[command.name(), ...ancestorNames(command)].toReversed().join(' ')} --help --all`;
+    return [
+      ...(names.length < omitted.length ? [`SSH options: ${all}`] : []),
+      ...(names.length > 0 ? [`More options, see ${all}: ${names.join(', ')}`] : []),
+    ];
+  }
+
+  #moreCommands(command: Command): readonly string[] {
+    if (command.parent !== null) return [];
+    const names = this.visibleCommands(command).flatMap((each) => (DAILY_COMMANDS.has(each.name()) ? [] : [each.name()]));
+    return names.length === 0 ? [] : [`More commands, see ${command.name()} --help --all: ${names.join(', ')}`];
+  }
+
+  override visibleCommands(command: Command): Command[] {
+    const all = super.visibleCommands(command);
+    return this.#isShort && command.parent === null ? all.filter((each) => DAILY_COMMANDS.has(each.name())) : all;
+  }
 
   override visibleOptions(command: Command): Option[] {
+    const all = this.#allOptions(command);
+    return this.#isShort ? all.filter((option) => !isDetail(option)) : all;
+  }
+
+  #allOptions(command: Command): Option[] {
+    if (this.listedOptions !== null) return this.listedOptions();
     const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === HEADINGS.global;
     const inherited = super.visibleGlobalOptions(command).filter(isGlobal);
     const isInherited = ({ long }: Option): boolean => inherited.some((one) => one.long === long);
@@ -71,6 +142,14 @@ export class HelpLayout extends Help {
     if (helper.displayWidth(term) <= termWidth || description === '') return super.formatItem(term, termWidth, description, helper);
     return `  ${term}\n${super.formatItem('', termWidth, description, helper)}`;
   }
+}
+
+function isDetail({ long, helpGroupHeading }: Option): boolean {
+  return helpGroupHeading === HEADINGS.ssh || DETAILS.has(long ?? '');
+}
+
+function ancestorNames({ parent }: Command): readonly string[] {
+  return parent === null ? [] : [parent.name(), ...ancestorNames(parent)];
 }
 
 function termWidthOf({ helpWidth = DEFAULT_WIDTH }: Help): number {
@@ -108,7 +187,7 @@ interface HelpSections {
 }
 
 /** Adds notes, a phase list and examples to the help of a command, below its options. */
-export function addSections(command: Command, { notes, phases, examples }: HelpSections): Command {
+export function addSections(command: Command, { notes, phases = [], examples }: HelpSections): Command {
   return command.addHelpText('after', ({ error }) => {
     const { getErrHelpWidth, getOutHelpWidth } = command.configureOutput();
     const width = (error ? getErrHelpWidth : getOutHelpWidth)?.() ?? DEFAULT_WIDTH;
@@ -116,11 +195,18 @@ export function addSections(command: Command, { notes, phases, examples }: HelpS
     helper.prepareContext({ error, helpWidth: width });
     const sections = [
       ...(notes === undefined ? [] : [helper.boxWrap(notes, width)]),
-      ...(phases === undefined || phases.length === 0 ? [] : [['Phases:', ...phaseLines(phases, helper)].join('\n')]),
+      ...phaseSection(command, phases, helper),
       ...(examples === undefined ? [] : [`Examples:\n${examples}`]),
     ];
     return `\n${sections.join('\n\n')}`;
   });
+}
+
+function phaseSection(command: Command, phases: readonly PhaseHelp[], helper: Help): readonly string[] {
+  if (phases.length === 0) return [];
+  if (phases.length <= MAX_PHASES || (helper instanceof HelpLayout && helper.isComplete))
+    return [['Phases:', ...phaseLines(phases, helper)].join('\n')];
+  return [`Phases: ${[command.name(), ...ancestorNames(command)].toReversed().join(' ')} --help --all lists all ${phases.length}`];
 }
 
 function phaseLines(phases: readonly PhaseHelp[], helper: Help): readonly string[] {

@@ -1,9 +1,9 @@
-import type { Style } from '../base/text/styled.ts';
 import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/run/fleet.ts';
 import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run/run-steps.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 import type { LiveRow, LiveView } from './live-view.ts';
+import { STATE_STYLES } from './output/state-words.ts';
 import { FAILED } from './run-results.ts';
 
 /** The known state of a run over hosts. */
@@ -17,17 +17,17 @@ interface HostsState {
   readonly now: number;
 }
 
-const STYLES: readonly (readonly [HostStatus, Style | undefined])[] = [
-  ['changed', 'green'],
-  ['pending', undefined],
-  ['unchanged', undefined],
-  ['failed', 'red'],
-  ['refused', 'red'],
-  ['rolled-back', 'red'],
-  ['unreachable', 'yellow'],
-  ['not-started', 'yellow'],
-  ['interrupted', 'yellow'],
-];
+const STATUSES = [
+  'changed',
+  'pending',
+  'unchanged',
+  'failed',
+  'refused',
+  'rolled-back',
+  'unreachable',
+  'not-started',
+  'interrupted',
+] as const satisfies readonly HostStatus[];
 
 /** The live display of a run over hosts. */
 export function hostsView({ title, steps, progress, outcomes, now }: HostsState): LiveView {
@@ -46,7 +46,7 @@ export function hostsView({ title, steps, progress, outcomes, now }: HostsState)
     total,
     done,
     restMs: isCanary || total === 1 ? null : estimateRestMs(endedAt, total - done, now),
-    counts: STYLES.map(([status, style]) => ({ word: outcomeText(status), style, count: ended[status] ?? 0 })),
+    counts: STATUSES.map((status) => ({ word: outcomeText(status), style: STATE_STYLES[status], count: ended[status] ?? 0 })),
     notes: [
       isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress),
       queued > 0 ? `${queued} queued` : '',
@@ -68,6 +68,12 @@ const STEP_TEXTS: Readonly<Record<string, string>> = {
   change: 'starting',
   confirm: 'confirming the change',
   'roll back': 'rolling back',
+  'kubelet-start': 'starting the kubelet',
+  'kubelet-start/remember': 'saving the settings',
+  'kubelet-config': 'configuring the kubelet',
+  'kubelet-wait-bootstrap': 'waiting for the certificate',
+  'kubelet-wait-bootstrap/node': 'waiting for the Node',
+  'mark-node': 'labelling the Node',
 };
 
 function rowOf({ host, steps, activity, revertsAt }: HostSteps, medians: ReadonlyMap<string, number>): LiveRow {
@@ -77,6 +83,6 @@ function rowOf({ host, steps, activity, revertsAt }: HostSteps, medians: Readonl
     activity: activity ?? STEP_TEXTS[name] ?? name,
     since: startedAt,
     medianMs: medians.get(name) ?? null,
-    deadline: revertsAt === null || name !== 'confirm' ? null : { what: 'rolls back', at: revertsAt },
+    deadline: revertsAt === null || name !== 'confirm' ? null : { what: 'rolls back', at: revertsAt, unless: 'confirmed' },
   };
 }

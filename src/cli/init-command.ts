@@ -3,10 +3,10 @@ import type { ExitCode } from '../base/errors.ts';
 import type { InitRequest, JoinCommands } from '../fleet/use-cases/open-init.ts';
 import { KUBECONFIG_PHASES } from '../kubeadm/config/kubeconfig-phases.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
+import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
-  addAllowOptions,
   addApiServerOptions,
   addClusterSettings,
   addHostOptions,
@@ -17,7 +17,6 @@ import {
   addShowOrigin,
   addTokenOptions,
   collectList,
-  IMPACT_NOTES,
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';

@@ -3,10 +3,10 @@ import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
+import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
-  addAllowOptions,
   addApiServerOptions,
   addHostOptions,
   addKubeconfigOptions,
@@ -14,7 +14,6 @@ import {
   addPlanOptions,
   addShowOrigin,
   collect,
-  IMPACT_NOTES,
   TAKE_OVER,
 } from './options.ts';
 import type { Services } from './output/services.ts';
@@ -144,8 +143,6 @@ const EXAMPLES = `  # the command printed by token create --print-join-command, 
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef \\
     --discovery-token-ca-cert-hash sha256:<hex> --host root@10.0.0.12
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12
-  # with a kubeconfig that contains the CA of the cluster, from a file or a URL
+  # with a kubeconfig that contains the CA of the cluster, from a file or an https URL
   kubeletadm join --discovery-file cluster.conf --host node2 --host node3 --dry-run
-  kubeletadm join --discovery-file https://config.example.com/cluster.conf \\
-    --tls-bootstrap-token abcdef.0123456789abcdef
   kubeletadm join --config join.yaml --overlay node2-kubelet.yaml --host node2`;

@@ -10,7 +10,7 @@ const MAX_HOSTS = 1000;
 /** `lab`. */
 export function defineLab(lab: Command, on: On): void {
   lab
-    .option('--demo', 'run cluster adopt, join the hosts, change their configuration, show the results and exit')
+    .option('--demo', 'show plan, apply, a rollback, drift and new certificates on three hosts, write a report, and exit')
     .option('--agents', 'install the kubeletadm agent on every host that joins, with the default options of dynamic enable')
     .option('--trial <duration>', 'value of --trial for the agents', '10s')
     .option('--hosts <count>', 'number of hosts, at least 1', integerBetween(1, MAX_HOSTS), 3)

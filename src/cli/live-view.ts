@@ -77,8 +77,8 @@ export interface LiveRow {
   readonly since: number;
   /** Median duration of the activity on the other hosts; null: unknown. */
   readonly medianMs: number | null;
-  /** The end of the activity, with a verb: `rolls back`. */
-  readonly deadline: { readonly what: string; readonly at: number } | null;
+  /** The end of the activity, with a verb: `rolls back`, unless `confirmed`. */
+  readonly deadline: { readonly what: string; readonly at: number; readonly unless?: string } | null;
 }
 
 interface LiveFailure {
@@ -236,7 +236,10 @@ function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { 
 
 /** `  rolls back in 4m12s  ← slow (median 9s)`; empty: none. */
 function noteOf({ deadline, isSlow, medianMs }: FoldedRow, now: number): string {
-  const left = deadline === null || deadline.at <= now ? '' : `  ${deadline.what} in ${formatSeconds(deadline.at - now)}`;
+  const left =
+    deadline === null || deadline.at <= now
+      ? ''
+      : `  ${deadline.what} in ${formatSeconds(deadline.at - now)}${deadline.unless === undefined ? '' : ` unless ${deadline.unless}`}`;
   return isSlow && medianMs !== null ? `${left}  ← slow (median ${formatSeconds(medianMs)})` : left;
 }
 

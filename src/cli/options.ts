@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { IMPACTS } from '../host/plan/impact.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { diffOption } from './output-options.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -117,11 +117,12 @@ export function addInheritedOption(command: Command, flags: string, description:
   return command.addOption(new Option(flags, description).hideHelp());
 }
 
-/** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
-export function addDryRunOptions(command: Command, description = 'print the plan; change nothing'): Command {
+/** `--dry-run`, `--diff`, `-o`, `--exit-code`: for commands that create a plan. */
+export function addDryRunOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.output, (output) =>
     output
-      .option('--dry-run', description)
+      .option('--dry-run', 'print the plan; change nothing')
+      .addOption(diffOption())
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'with --dry-run: exit with code 6 if changes are pending'),
   );
@@ -129,7 +130,7 @@ export function addDryRunOptions(command: Command, description = 'print the plan
 
 /** `--dry-run`, `-o`, `--exit-code`, and the selection of phases and checks: for commands that plan phases. */
 export function addPlanOptions(command: Command): Command {
-  addDryRunOptions(command, 'print the plan and a diff; change nothing');
+  addDryRunOptions(command);
   return addOptionGroup(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(
       phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectPhases),
@@ -307,40 +308,6 @@ function readRate(text: string): number {
   throw new InvalidArgumentError('must be a number greater than 0, for example 20');
 }
 
-/** The text of `--allow-pod-loss`. */
-export const ALLOW_POD_LOSS =
-  'also apply a change that would terminate running pods or prevent new pods from starting (default: refuse such a change, even with --allow unsafe)';
-
-/** `--allow` and `--allow-pod-loss` of a command that changes a node. */
-export function addAllowOptions(command: Command): Command {
-  return addOptionGroup(command, HEADINGS.node, (node) => node.addOption(allowOption()).option('--allow-pod-loss', ALLOW_POD_LOSS));
-}
-
-/** The text of `--allow`. */
-export function allowText(defaultClass: string): string {
-  return `most disruptive class of changes to allow on a running kubelet; the classes are explained below (default: ${defaultClass})`;
-}
-
-/** `--allow` of a command that changes running kubelets. */
-export function allowOption(text: string = allowText('new-pods-only')): Option {
-  return new Option('--allow <class>', text).choices([...IMPACTS]);
-}
-
-/** The classes of `--allow`. */
-const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": the change requires a drained node. Drain the node yourself: kubeletadm does not drain nodes, and does not check that a node is drained. "unsafe": the change can disconnect or stop the node.`;
-
-/** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `${IMPACT_CLASSES}
-
-A change that would terminate running pods or prevent new pods from starting (for example, a maxPods below the number of running pods) is refused for every value of --allow, unless --allow-pod-loss is given.`;
-
-/** The classes of `--allow`, for the help of the commands that configure an agent. */
-export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
-
-If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", even if --allow is a lower class.
-
-For every value of --allow, the agent refuses a change that would terminate running pods or prevent new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
-
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';
 
@@ -366,6 +333,7 @@ export function addNodeOptions(command: Command): Command {
         'node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)',
       )
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
+      .option('--node-taints <key=value:effect>', 'taints of the node, in place of those of --config (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider, as a path on the host')
       .option(

@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander';
 import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
+import type { HelpLayout } from './help-layout.ts';
 
 /** A phase, or a group of phases, as a command. */
 interface PhaseNode {
@@ -40,9 +41,10 @@ export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[]
     const command = parent.command(name).description(own ?? `Run the phases of ${words.join('/')}`);
     const additional = options[words[0] ?? '']?.();
     if (additional !== undefined) command.addOption(additional);
-    command.configureHelp({
-      visibleOptions: () => [...(additional === undefined ? [] : [additional]), ...phase.createHelp().visibleOptions(phase)],
-    });
+    const layout: Partial<HelpLayout> = {
+      listedOptions: () => [...(additional === undefined ? [] : [additional]), ...phase.createHelp().visibleOptions(phase)],
+    };
+    command.configureHelp({ ...command.configureHelp(), ...layout });
     if (own !== null || !refusesGroups) run(command, words);
     return command;
   };

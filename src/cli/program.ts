@@ -3,8 +3,9 @@ import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
 import { pathOf, StrictCommand } from './command-line-error.ts';
-import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';
+import { columnsOf, DEFAULT_WIDTH, HEADINGS, type HelpLayout, helpOption } from './help-layout.ts';
 import { addModuleVerbosity, addVerbosity } from './options.ts';
+import { addColour } from './output-options.ts';
 
 interface ProgramOptions {
   /** The command line; null: the tree of all commands, with their options and phases. */
@@ -12,6 +13,8 @@ interface ProgramOptions {
   readonly exit: (code: ExitCode) => void;
   readonly version: string;
   readonly commands: readonly CommandEntry[];
+  /** Help lists all options, commands and phases. Default: false, and true under the name kubeadm. */
+  readonly completeHelp?: boolean | undefined;
   /** Loads the phases of the commands; absent: no command has phases. */
   readonly loadPhases?: (() => Promise<PhaseLists>) | undefined;
 }
@@ -24,7 +27,7 @@ interface ProgramOptions {
  */
 export async function buildProgram(
   services: CommandServices,
-  { argv, exit, version, commands, loadPhases }: ProgramOptions,
+  { argv, exit, version, commands, completeHelp, loadPhases }: ProgramOptions,
 ): Promise<Command> {
   const on: On = (command, readRequest, run) =>
     command.action(async (...args: unknown[]) => {
@@ -42,7 +45,9 @@ export async function buildProgram(
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }
     });
+  const layout: Partial<HelpLayout> = { isComplete: completeHelp ?? services.programName === 'kubeadm' };
   const program = new StrictCommand(services.programName)
+    .configureHelp(layout)
     .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
     .version(version, '--version', 'version of the program')
     // The text is for the groups of subcommands; the program handles `help` itself.
@@ -62,6 +67,7 @@ export async function buildProgram(
   });
   addVerbosity(program);
   addModuleVerbosity(program);
+  if (services.programName === 'kubeletadm') addColour(program);
   if (services.programName === 'kubeadm')
     program.addOption(
       new Option('--rootfs <path>', "root directory of the command, in place of the host's (chroot)").helpGroup(HEADINGS.global),
@@ -80,12 +86,12 @@ export async function buildProgram(
 const SHOWS_PHASES = /^(?:phase|help|--help|-[a-gi-z]*h[a-z]*)$/;
 const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': [], 'upgrade node': [] };
 
-/** Commands that change nothing: an interrupted one has nothing to resume. */
+/** Commands that change nothing, as each with `--dry-run`: an interrupted one has nothing to resume. */
 const READING =
-  /^(?:plan|plan show|agent|lab|version|completion|explain|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
+  /^(?:plan|plan show|agent|lab|version|completion|status|explain|validate|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
 
 function isReading(command: Command, options: CommandOptions): boolean {
-  return READING.test(pathOf(command)) && options.repair === undefined;
+  return options.dryRun === true || (READING.test(pathOf(command)) && options.repair === undefined);
 }
 
 /** The same exit code, without the advice to rerun the command. */

@@ -69,9 +69,11 @@ export function verbosityOf(options: CommandOptions): number {
   return flagNumber(options, 'v', 0);
 }
 
-/** `-o` and `-v`. */
+/** `-o`, `-v` and `--diff`, which `-v` and `--show-origin` imply. */
 export function outputRequest(options: CommandOptions): OutputRequest {
-  return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity: verbosityOf(options) };
+  const verbosity = verbosityOf(options);
+  const showsDiff = options.diff === true || options.showOrigin === true || verbosity > 0;
+  return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity, showsDiff };
 }
 
 /**

@@ -11,6 +11,7 @@ import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions,
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import type { WithPlan } from './output/show-plan.ts';
+import { diffOption } from './output-options.ts';
 import { definePhaseCommands, phaseName } from './phase-commands.ts';
 import {
   connectionRequest,
@@ -113,6 +114,7 @@ export function defineFleetReset(reset: Command, on: On): void {
   addOptionGroup(reset, HEADINGS.output, (output) =>
     output
       .option('--dry-run', 'print the plan; change nothing')
+      .addOption(diffOption())
       .addOption(outputOption(['text', 'json'], 'output format; json: the plan of a dry run, otherwise one event per line'))
       .option('--exit-code', 'with --dry-run: exit with code 6 if changes are pending'),
   );
@@ -159,7 +161,7 @@ const FLEET_EXAMPLES = `  # the files and services that would be removed
   kubeletadm fleet reset --retry failed --yes`;
 
 async function runFleetReset(services: Services, request: FleetResetRequest): Promise<ExitCode> {
-  const [{ resetFleet }, { planLines, retryLine, summaryLine }, { planDocument }, { renderPlan }, { watchRun }] = await Promise.all([
+  const [{ resetFleet }, { foldedLines, retryLine, summaryLine }, { planDocument }, { renderPlan }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/reset-hosts.ts'),
     import('./fleet-report.ts'),
     import('../host/plan/document.ts'),
@@ -167,7 +169,8 @@ async function runFleetReset(services: Services, request: FleetResetRequest): Pr
     import('./watch-run.ts'),
   ]);
   const { dryRun } = request.run;
-  const { format, verbosity } = request.output;
+  const { output } = request;
+  const { format } = output;
   const { isPending, failure } = await resetFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
     nothing: (retry) => {
@@ -176,7 +179,7 @@ async function runFleetReset(services: Services, request: FleetResetRequest): Pr
     confirm: (question) => services.confirm(questionText(question)),
     begin: (interruption) => {
       const title = 'fleet reset';
-      const watch = watchRun(services, request.output, dryRun ? { title, reads: true } : { title, events: true, interruption });
+      const watch = watchRun(services, output, dryRun ? { title, reads: true } : { title, events: true, interruption });
       return {
         ...watch,
         done: (result, cluster) => {
@@ -187,8 +190,8 @@ async function runFleetReset(services: Services, request: FleetResetRequest): Pr
           const warnings = plans.flatMap((plan) => plan.warnings);
           services.output.stdout(
             format === 'text'
-              ? joinLines([...planLines(outcomes, { origins: false, verbosity }), summaryLine(outcomes)])
-              : renderPlan(planDocument(hosts, warnings, cluster), format),
+              ? joinLines([...foldedLines(outcomes, output), summaryLine(outcomes)])
+              : renderPlan(planDocument(hosts, warnings, cluster), output),
           );
         },
       };

@@ -30,7 +30,7 @@ export function addRolloutOptions(
       )
       .option(
         '--max-unavailable <hosts>',
-        `maximum number or percentage of hosts changed at once; does not limit how many hosts are inspected at once; alias: --serial (default: ${maxUnavailable})`,
+        `maximum number or percentage of hosts changed at once, with those that are down already; does not limit how many hosts are inspected at once; alias: --serial (default: ${maxUnavailable})`,
       )
       .addOption(new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp())
       .option(

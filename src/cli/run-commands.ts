@@ -1,13 +1,13 @@
 import { type Command, CommanderError } from 'commander';
-import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
-import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
 import { commandFirst } from './command-first.ts';
 import { CommandLineError, describeCommandLineError } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
-import type { Output, Services } from './output/services.ts';
+import type { Services } from './output/services.ts';
+import { colourChoiceOf } from './output-options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { exitCodeAs } from './program-name.ts';
@@ -42,18 +42,23 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
   return exitCodeAs(programName, await runLine(isEmpty ? { ...commandLine, argv: ['--help'] } : commandLine));
 }
 
-async function runLine(commandLine: CommandLine): Promise<ExitCode> {
-  const { argv, services, version, commands, loadComplete, loadPhases } = commandLine;
+async function runLine({ argv: given, ...commandLine }: CommandLine): Promise<ExitCode> {
+  const { services, version, commands, loadComplete, loadPhases } = commandLine;
+  const completeHelp = isCompleteHelp(given);
+  const argv = completeHelp === true ? given.filter((word) => word !== ALL) : given;
   let code: ExitCode = 0;
   const { input, textOf } = withTexts(services.input);
   const ownServices: CommandServices = {
     ...services,
     input,
-    runCommand: (line, output = services.output) => runCommands({ ...commandLine, argv: line, services: { ...services, output } }),
+    commandLine: argv,
+    runCommand: (line, replaced) => runCommands({ ...commandLine, argv: line, services: { ...services, ...replaced } }),
   };
   const exit = (result: ExitCode): void => {
     code = result;
   };
+  const colour = colourChoiceOf(argv);
+  if (colour !== undefined) services.output.setColour?.(colour);
   try {
     if (argv[0] === COMPLETE && loadComplete !== undefined) {
       const words = argv.slice(1);
@@ -61,7 +66,7 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
       const runComplete = await loadComplete();
       return runComplete(ownServices, { program, words });
     }
-    const program = await buildProgram(ownServices, { argv, exit, version, commands, loadPhases });
+    const program = await buildProgram(ownServices, { argv, exit, version, commands, completeHelp, loadPhases });
     const named = commandFirst(argv, program);
     const isCommand = (word: string | undefined): boolean => word === 'help' || program.commands.some((command) => command.name() === word);
     // Options before an unknown command: only the tree of all commands knows which of them take a value.
@@ -78,8 +83,18 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
       error instanceof CommandLineError
         ? describeCommandLineError(error, await wholeTree(ownServices, commands))
         : (await import('./file-kind.ts')).nameFileKindsOf(error, textOf);
+    const { showProblem } = await import('./output/show-problem.ts');
     return showProblem(shown, services.output, verbosityOf(argv));
   }
+}
+
+const ALL = '--all';
+
+/** `--help --all` and `help --all`; undefined: the default of the program. */
+function isCompleteHelp(argv: readonly string[]): true | undefined {
+  const end = argv.indexOf('--');
+  const words = end < 0 ? argv : argv.slice(0, end);
+  return words.includes(ALL) && (words[0] === 'help' || words.some((word) => /^(?:-h|--help)$/.test(word))) ? true : undefined;
 }
 
 /** An input that keeps the texts it has read: a hint depends on the content of a file. */
@@ -107,30 +122,4 @@ function verbosityOf(argv: readonly string[]): number {
     return level <= MAX_VERBOSITY ? level : 0;
   }
   return 0;
-}
-
-/**
- * Prints the problems, one line each, and returns the exit code. `-v 5` adds details and the stack. An error
- * that is not an AppError is reported as a bug of kubeletadm.
- */
-function showProblem(error: unknown, output: Pick<Output, 'stderr'>, verbosity: number): ExitCode {
-  if (!(error instanceof AppError)) {
-    const text = error instanceof Error ? (verbosity >= 5 ? (error.stack ?? error.message) : error.message) : String(error);
-    const more = verbosity >= 5 ? '' : ' with the output of -v 5';
-    output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report this error${more} [INTERNAL]\n`]);
-    return 1;
-  }
-  for (const problem of error.problems) output.stderr(`${oneLine(formatProblem(problem), verbosity)}\n`);
-  if (verbosity >= 5) {
-    if (error.detail !== undefined && error.detail.trim() !== '') output.stderr(`${error.detail.trimEnd()}\n`);
-    output.stderr(`${error.stack ?? ''}\n`);
-    if (error.cause instanceof Error) output.stderr(`caused by: ${error.cause.stack ?? error.cause.message}\n`);
-  }
-  return error.exitCode;
-}
-
-function oneLine(text: string, verbosity: number): string {
-  if (verbosity >= 5) return text;
-  const lines = text.split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '').join(' ');
 }

@@ -9,7 +9,7 @@ import {
   runTargets,
 } from '../fleet/use-cases/run-hosts.ts';
 import type { Change } from '../host/plan/change.ts';
-import { planDocument, planIsEmpty } from '../host/plan/document.ts';
+import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { Services } from './output/services.ts';
 import { type PlanRequest, renderPlan, type WithPlan } from './output/show-plan.ts';
@@ -57,9 +57,11 @@ export async function runOnHosts<Command extends HostsCommand>(
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
     const plan = documentOf(command, results, output);
-    if (run.dryRun || output.format !== 'text')
-      services.output.stdout(renderPlan(plan, output.format, { noops: isSingle || output.verbosity > 0, verbosity: output.verbosity }));
-    else if (!isSingle) watch.showEnd(result);
+    if (run.dryRun || output.format !== 'text') {
+      const folded = isSingle || output.format !== 'text' ? undefined : (await import('./fleet-report.ts')).foldedPlanLines;
+      const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
+      services.output.stdout(renderPlan(plan, output, folded?.(changed, output)));
+    } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
     afterwards?.(command);

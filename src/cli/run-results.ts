@@ -1,11 +1,8 @@
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText, sortedNames } from '../base/text/name-ranges.ts';
-import { wrapText } from '../base/text/table.ts';
 import { summarizeChanges } from '../fleet/plan/change-summary.ts';
 import type { HostOutcome, HostStatus } from '../fleet/run/fleet.ts';
 import type { HostSteps } from '../fleet/run/run-steps.ts';
-import { outcomeText } from '../maintenance/member-outcome.ts';
-import { reasonOf } from './fleet-report.ts';
 
 /** Prints the results of the hosts of a run as they end. */
 export interface RunResults {
@@ -18,8 +15,6 @@ interface RunResultsOptions {
   readonly total: number;
   /** Equal results share a line; otherwise each host has a line as soon as it has ended. */
   readonly folds: boolean;
-  /** Width of the terminal: longer lines are broken at spaces; undefined: no terminal. */
-  readonly width?: number | undefined;
 }
 
 /** The results of a larger run are printed in about this number of groups, and of no fewer hosts than the next number. */
@@ -52,7 +47,7 @@ export interface ResultLines {
 /** @param options.noun plural of the results' subjects */
 export function resultLines(
   reporter: Reporter,
-  { total, folds, width, noun = 'hosts' }: RunResultsOptions & { readonly noun?: 'hosts' | 'nodes' },
+  { total, folds, noun = 'hosts' }: RunResultsOptions & { readonly noun?: 'hosts' | 'nodes' },
 ): ResultLines {
   const kept = new Map<string, Group>();
   let lines = 0;
@@ -61,7 +56,7 @@ export function resultLines(
     const host = namesText(sortedNames(hosts));
     const count = hosts.length === 1 ? '' : `(${hosts.length} ${noun}) `;
     const duration = durationsMs.length === 0 ? '' : ` (${durationText(durationsMs)})`;
-    reporter.report({ level, code, host, message: wrapped(`${count}${text}${duration}`, host, width) });
+    reporter.report({ level, code, host, message: `${count}${text}${duration}` });
   };
   const print = (isLast: boolean): void => {
     const groups = [...kept.values()];
@@ -85,34 +80,20 @@ export function resultLines(
   };
 }
 
-/** Reporters indent the second and later lines of a message by this. */
-const INDENTATION = 2;
-
-/** Breaks a message at spaces: a terminal would break it in the middle of a word. */
-function wrapped(message: string, host: string, width: number | undefined): string {
-  if (width === undefined || host.length + 1 + message.length <= width) return message;
-  const [first = '', ...rest] = wrapText(message, Math.max(width - 1 - Math.max(host.length, INDENTATION), LEAST_WIDTH));
-  return [first, ...wrapText(rest.join(' '), Math.max(width - 1 - INDENTATION, LEAST_WIDTH))].join('\n');
-}
-
-const LEAST_WIDTH = 20;
-
 /**
- * Reports one line for each host that was changed, is unchanged or failed: `node17 changed: updated
+ * Reports one line for each host that was changed or is unchanged: `node17 changed: updated
  * config.yaml, kubelet restarted, confirmed (4.1s)`. If results are folded, hosts with the same result share a
- * line, and failed hosts are left to the live display and the recap. Hosts that were not started are part of the
- * recap alone.
+ * line. Failed hosts and hosts that were not started are left to the live display, the recap and the errors.
  */
 export function runResults(reporter: Reporter, options: RunResultsOptions): RunResults {
   const lines = resultLines(reporter, options);
   return {
     ended: (outcome, steps) => {
       const { host, status } = outcome;
-      const isReported = status === 'changed' || status === 'unchanged' || (FAILED.has(status) && !options.folds);
-      if (!isReported) return;
+      if (status !== 'changed' && status !== 'unchanged') return;
       lines.add({
-        level: FAILED.has(status) ? 'error' : 'info',
-        code: CODES[status] ?? 'HOST_ENDED',
+        level: 'info',
+        code: status === 'changed' ? 'HOST_CHANGED' : 'HOST_UNCHANGED',
         host,
         text: resultText(outcome, steps),
         durationMs: status === 'unchanged' ? null : durationOf(steps),
@@ -122,7 +103,6 @@ export function runResults(reporter: Reporter, options: RunResultsOptions): RunR
   };
 }
 
-const CODES: Readonly<Partial<Record<HostStatus, string>>> = { changed: 'HOST_CHANGED', unchanged: 'HOST_UNCHANGED' };
 /** Results of hosts that were started and have not succeeded. */
 export const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'rolled-back', 'refused', 'unreachable']);
 
@@ -138,7 +118,6 @@ function resultText(outcome: HostOutcome, steps: HostSteps | undefined): string 
     const deferred = plan === null ? [] : summarizeChanges(plan.host);
     return deferred.length === 0 ? 'up to date' : `unchanged: ${deferred.join(', ')}`;
   }
-  if (FAILED.has(status)) return `${outcomeText(status)}: ${reasonOf(outcome)}`;
   const isConfirmed = steps !== undefined && steps.confirmedAt !== null;
   const clauses = [...(plan === null ? [] : summarizeChanges(plan.host)), ...(isConfirmed ? ['confirmed'] : [])];
   return clauses.length === 0 ? 'changed' : `changed: ${clauses.join(', ')}`;

@@ -171,7 +171,7 @@ async function runTokenCreate(services: Services, { plan, ...request }: WithPlan
   ]);
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const created = await createClusterTokens(services, request, reporter);
-  services.output.stdout('plan' in created ? renderPlan(created.plan, plan.format) : `${created.line.reveal()}\n`);
+  services.output.stdout('plan' in created ? renderPlan(created.plan, plan) : `${created.line.reveal()}\n`);
   return 0;
 }
 

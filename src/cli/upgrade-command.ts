@@ -6,17 +6,16 @@ import type { UpgradeApplyRequest } from '../fleet/use-cases/open-upgrade-apply.
 import type { UpgradeNodeRequest } from '../fleet/use-cases/open-upgrade-node.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
+import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
-  addAllowOptions,
   addKubeconfigOptions,
   addPlanOptions,
   addShowOrigin,
   addSshOptions,
   addTargetOption,
   collect,
-  IMPACT_NOTES,
   KUBELET_CONFIG_DIR,
 } from './options.ts';
 import type { Services } from './output/services.ts';

@@ -1,7 +1,8 @@
 import { onAbort } from '../base/abort.ts';
 import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
-import { namesText, sortedNames } from '../base/text/name-ranges.ts';
+import { replaceWord } from '../base/text/replace-word.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import { hostBlocks } from '../fleet/imports/host-blocks.ts';
 import type { FleetPorts, FleetProgress, FleetResult, HostOutcome } from '../fleet/run/fleet.ts';
 import { problemsOf } from '../fleet/run/fleet-failure.ts';
@@ -13,6 +14,7 @@ import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-in
 import { summaryLine } from './fleet-report.ts';
 import { hostsView } from './hosts-view.ts';
 import { liveDisplay } from './live-view.ts';
+import { hostsText, withoutName } from './output/fold-problems.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { progressLog } from './progress-log.ts';
@@ -40,7 +42,7 @@ export interface RunWatchOptions {
   readonly reporter?: Reporter;
   /** Results are events with `-o json`. */
   readonly events?: boolean;
-  /** The run only inspects hosts: a warning that many hosts share is printed once, at the end. */
+  /** The run only inspects hosts. */
   readonly reads?: boolean;
   /** A run on one host prints its phases instead of a result, and reports its interruption itself. */
   readonly isSingle?: boolean;
@@ -63,21 +65,19 @@ export function watchRun(
   const reporter = given ?? (asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }));
   const warnings = sameWarnings(reporter);
   const display = hostDisplay(services, { title, reporter, verbosity, applies: !reads, isText: !asEvents && !isSingle });
-  const reporterOf = (host: string): Reporter => (reads && !asEvents && !isSingle ? warnings.of(display.of(host)) : display.of(host));
+  const reporterOf = (host: string): Reporter => (!asEvents && !isSingle ? warnings.of(display.of(host)) : display.of(host));
   let changing: readonly string[] = [];
   const forget = onAbort(isSingle ? undefined : signal, () => {
-    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
+    reporter.report({ level: reads ? 'info' : 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing, { reads }) });
   });
-  const { hosts: names = null, retryCommand = null } = interruption ?? {};
+  const { hosts: names = null, retryCommand: retry = null } = interruption ?? {};
+  const retryCommand = retry === null ? null : sameCommand(services, retry);
   const hosts = names === null ? null : interruptionLog(clock, names);
   const removeExitListener =
     hosts === null
       ? null
       : watchForcedExit(services, hosts, {
-          next:
-            retryCommand === null
-              ? 'To continue, rerun the same command.'
-              : `To continue: ${retryCommand} (add the other options of this run)`,
+          next: retryCommand === null ? 'To continue, rerun the same command.' : `To continue: ${retryCommand}`,
           events: asEvents
             ? (message, lines) =>
                 reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: retryCommand } })
@@ -107,12 +107,19 @@ export function watchRun(
       display.close();
       warnings.flush();
     },
-    showEnd: ({ outcomes, stopped }) => {
-      if (!asEvents) return showRecap(services, { outcomes, stopped, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt });
+    showEnd: ({ outcomes }) => {
+      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt });
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
     },
   };
+}
+
+/** The command of this process for the unfinished hosts. `fallback`: the command line is unknown. */
+function sameCommand({ commandLine }: Pick<Services, 'commandLine'>, fallback: string): string {
+  if (commandLine === undefined) return fallback;
+  const retries = commandLine.some((word) => /^--retry(?:=|$)/.test(word));
+  return ['kubeletadm', ...commandLine.map(quoteShell), ...(retries ? [] : ['--retry failed'])].join(' ');
 }
 
 function reportEnd(reporter: Reporter, outcome: HostOutcome): void {
@@ -162,7 +169,7 @@ function hostDisplay(
       blocks.ended(outcome);
       if (!applies) return;
       const folds = output.status !== undefined && verbosity === 0;
-      results ??= runResults(reporter, { total: last?.total ?? 1, folds, width: output.width?.() });
+      results ??= runResults(reporter, { total: last?.total ?? 1, folds });
       results.ended(outcome, steps.host(outcome.host));
     },
     progress: (progress: FleetProgress): void => {
@@ -188,15 +195,22 @@ function sameWarnings(reporter: Reporter) {
       report: (event) => {
         const { host, level, phase = '', code, message } = event;
         if (level !== 'warning' || host === undefined) return own.report(event);
-        const key = [phase, code, message].join('\0');
-        const same = kept.get(key) ?? { event, hosts: [] };
+        const shared = withoutName(message, host);
+        const key = [phase, code, shared].join('\0');
+        const same = kept.get(key) ?? { event: { ...event, message: shared }, hosts: [] };
         kept.set(key, same);
         same.hosts.push(host);
       },
     }),
     flush: (): void => {
       if (kept.size === 0) return;
-      for (const { event, hosts } of kept.values()) reporter.report({ ...event, host: namesText(sortedNames(hosts)) });
+      for (const { event, hosts } of kept.values()) {
+        const [only = ''] = new Set(hosts);
+        const isOne = hosts.every((host) => host === only);
+        reporter.report(
+          isOne ? { ...event, host: only, message: replaceWord(event.message, '<host>', only) } : { ...event, host: hostsText(hosts) },
+        );
+      }
       kept.clear();
     },
   };

@@ -44,6 +44,7 @@ async function changedAlready<T>(work: () => Promise<T>): Promise<T> {
 
 function together(before: PlannedWorkflow, next: PlannedWorkflow): PlannedWorkflow {
   return {
+    ...next,
     host: joined(before.host, next.host),
     warnings: [...before.warnings, ...next.warnings],
     refusals: [...before.refusals, ...next.refusals],

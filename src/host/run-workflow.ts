@@ -17,6 +17,8 @@ export interface Prepared<Input> {
   readonly refusals: readonly Problem[];
   /** The Node of the host, which no other host of the run may claim. Null: unknown. */
   readonly node?: NodeClaim | null;
+  /** The Node of the host is not Ready. Absent: it is, or its state is unknown. */
+  readonly isDown?: boolean;
   readonly origins?: HostPlan['origins'];
   readonly own?: HostPlan['own'];
 }
@@ -43,6 +45,8 @@ export interface WorkflowResult {
   readonly warnings: readonly Warning[];
   /** Only with `--dry-run`: a real run would be rejected with these problems. */
   readonly refusals: readonly Problem[];
+  /** The Node of the host is not Ready. Absent: it is, or its state is unknown. */
+  readonly isDown?: boolean;
 }
 
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */
@@ -70,7 +74,7 @@ export async function planWorkflow<Options, Input>(
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
-  const { input, warnings, origins, own, node = null } = prepared;
+  const { input, warnings, origins, own, node = null, isDown = false } = prepared;
   if (node !== null) context.claim?.set(host.name, node);
   const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
@@ -89,6 +93,7 @@ export async function planWorkflow<Options, Input>(
     host: named(planned),
     warnings,
     refusals: forbidden === null ? refusals : [...refusals, forbidden],
+    ...(isDown ? { isDown } : {}),
     apply: async (applyContext) => {
       try {
         return named(await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, run));
@@ -132,7 +137,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
     const likely = closestName(name, new Set(namesOf(workflow.phases).flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
-    const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
+    const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help --all` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
   const runs = phaseSelection({ ...run, skipPhases: skipped });

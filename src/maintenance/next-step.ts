@@ -43,14 +43,12 @@ export interface RolloutRules {
   readonly downFirst?: boolean;
   /** Number of members inspected or changed at the same time. Default: no limit. */
   readonly parallel?: number;
-  /** Number of members inspected, queued or changed at the same time. Default: no limit. */
+  /** Number of members inspected, queued or changed at the same time, unless all are inspected first. Default: no limit. */
   readonly maxOpen?: number;
   /** Inspect all members before the first change, also those that a limit would skip. Default: false. */
   readonly observesFirst?: boolean;
   /** Without `maxFail`: stop if a member is refused before its change is started. Default: false. */
   readonly stopsIfRefused?: boolean;
-  /** Number of members refused before this run; they count as failed. Default: 0. */
-  readonly refusedBefore?: number;
 }
 
 /** The next actions of a rollout: without any, it has ended as soon as no member is being inspected or changed. */
@@ -75,8 +73,8 @@ const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', '
 /**
  * Returns the next step of a rollout for the current state of its members, without side effects.
  *
- * Members that are down use up `maxUnavailable`. They are changed together, after all others: they make no
- * further member unavailable, and their result proves nothing.
+ * Members that are down use up `maxUnavailable`. They are changed after all others, because their result proves nothing;
+ * in batches together, because they make no further member unavailable.
  * @param members in start order
  */
 export function nextStep<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): RolloutStep<M> {
@@ -130,7 +128,7 @@ interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 's
 }
 
 function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): View<M> {
-  const counts = { passed: 0, failed: rules.refusedBefore ?? 0, broken: 0, refused: 0, total: members.length };
+  const counts = { passed: 0, failed: 0, broken: 0, refused: 0, started: 0, total: members.length };
   let [unavailable, openStage] = [0, Number.POSITIVE_INFINITY];
   const byState: Record<'waiting' | 'queued' | 'inspecting' | 'in-progress', M[]> = {
     waiting: [],
@@ -148,6 +146,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
     if (FAILURES.has(state)) counts.failed++;
     if (BROKEN.has(state)) counts.broken++;
     if (state === 'refused' && isStarted !== true) counts.refused++;
+    if (isStarted === true) counts.started++;
     if (isDown === true || state === 'in-progress') unavailable++;
   }
   const isCanary = counts.passed < rules.canary;
@@ -155,7 +154,7 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
   const isObserving = rules.observesFirst === true && counts.broken === 0 && byState.waiting.length + byState.inspecting.length > 0;
   const limit = isObserving ? null : limitReached(rules, counts);
   const stopped = missing === undefined ? limit : `the other hosts need ${missing.name}, which failed`;
-  const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable);
+  const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable, rules.parallel ?? Number.POSITIVE_INFINITY);
   const active = byState['in-progress'];
   const byStage = (a: M, b: M): number => stageOf(a) - stageOf(b);
   return {
@@ -185,6 +184,7 @@ interface Counts {
   readonly broken: number;
   /** Refused before their change was started. */
   readonly refused: number;
+  readonly started: number;
   readonly total: number;
 }
 
@@ -198,14 +198,15 @@ const DEFAULT_MAX_FAIL = 10;
 
 function limitReached(
   { canary, maxFail, cautious = false, stopsIfRefused = false }: RolloutRules,
-  { passed, failed, broken, refused, total }: Counts,
+  { passed, failed, broken, refused, started, total }: Counts,
 ): string | null {
   if (broken > 0 && passed < canary) return 'the first host to be changed failed';
   const changed = passed + broken;
   const limit = Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
   if (cautious && broken > limit)
     return `${broken} of ${changed} changed hosts failed, more than the default limit of ${limit} (${DEFAULT_FAIL_PERCENT}% of the changed hosts, from 1 to ${DEFAULT_MAX_FAIL})`;
-  if (maxFail === null && stopsIfRefused && refused > 0) return `${refused} of ${total} hosts ${refused === 1 ? 'was' : 'were'} refused`;
+  if (maxFail === null && stopsIfRefused && refused > 0)
+    return `${refused} of ${total} hosts ${refused === 1 ? 'was' : 'were'} refused${started === 0 ? ', and nothing was changed' : ''}`;
   if (maxFail === null || failed <= maxFail) return null;
   return `${failed} ${failed === 1 ? 'host' : 'hosts'} failed, more than --max-fail allows`;
 }
@@ -224,7 +225,7 @@ function canaryCandidates<M extends RolloutMember>(members: readonly M[], { cana
 }
 
 function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRules): readonly M[] {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room } = view;
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room, maxConcurrent } = view;
   const { parallel = Number.POSITIVE_INFINITY, observesFirst = false, inBatches = false, downFirst = false } = rules;
   if (inBatches && active.length > 0) return [];
   if (observesFirst && waiting.length + inspecting.length > 0) return [];
@@ -233,10 +234,14 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
   const down = ready.filter(({ isDown }) => isDown === true);
   const isLast = (): boolean => {
     const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-    const others = [...inspecting, ...waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld)];
-    return active.length === 0 && down.length === ready.length && !others.some((member) => stageOf(member) <= openStage);
+    // Queued members that are down may leave no connection for the inspection of others.
+    const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
+    const others = [...inspecting, ...(isFull ? [] : waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld))];
+    const isOver = active.every(({ isDown }) => isDown === true) && !others.some((member) => stageOf(member) <= openStage);
+    return isOver && down.length === ready.length;
   };
-  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, free));
+  const most = inBatches ? free : Math.min(free, Math.max(0, maxConcurrent - active.length));
+  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, most));
   // Which host answers first does not decide: each canary waits for the results of the candidates before it.
   const candidates = isCanary
     ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')
@@ -267,7 +272,8 @@ function membersToInspect<M extends RolloutMember>(
   let hasExclusive = [...inspecting, ...active, ...queued].some(({ isExclusive }) => isExclusive === true);
   for (const member of early.size === 0 ? waiting : new Set([...early, ...waiting])) {
     const busy = inspecting.length + active.length + start.length + inspect.length;
-    if (busy >= parallel || busy + queued.length - start.length >= maxOpen) break;
+    // If all are inspected first, the caller closes those that exceed the limit.
+    if (busy >= parallel || (!observesFirst && busy + queued.length - start.length >= maxOpen)) break;
     // Members that wait for the change of another would never be inspected.
     if (!observesFirst && !early.has(member) && stageOf(member) > openStage) continue;
     if (!observesFirst && member.isExclusive === true && hasExclusive) continue;

@@ -63,9 +63,22 @@ export function readCertificate(pem: string): CertificateContent | null {
  * than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
-  const [first, ...rest] = parseCertificates(pem, 100) ?? [];
+  const [first, ...rest] = parseCertificates(pem, MOST_IN_CHAIN) ?? [];
   return first === undefined || ![first, ...rest].every(hasPublicKey) ? null : [first, ...rest];
 }
+
+/** The first certificate of a PEM text, as `readCertificate`, or why there is none: a clause about the text. */
+export function certificateOrWhy(pem: string): CertificateContent | string {
+  return readCertificate(pem) ?? whyNoCertificate(pem);
+}
+
+/** Why `readCertificateChain` returns null for a text, as a clause about it. */
+export function whyNoCertificate(pem: string): string {
+  if (certificateBlocks(pem).length > MOST_IN_CHAIN) return `contains more than ${MOST_IN_CHAIN} certificates`;
+  return pem.includes('-----BEGIN CERTIFICATE-----') ? 'contains a certificate that cannot be read' : 'contains no certificate';
+}
+
+const MOST_IN_CHAIN = 100;
 
 /** OpenSSL decodes the key only when it is read, and throws then. */
 function hasPublicKey({ x509 }: CertificateContent): boolean {

@@ -305,7 +305,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('cluster adopt and jo
     const route = `https://${GATEWAY}:${port} is unreachable from the local host: connecting through node2`;
     expect(planned.code, planned.stderr).toBe(4);
     expect(planned.stderr).toContain(route);
-    expect(planned.stdout).toMatch(/^node2\n[\s\S]*^2 hosts: 1 pending, 1 unreachable\.$/m);
+    expect(planned.stdout).toMatch(/^node2\n[\s\S]*^2 hosts: 1 pending \(1 node joins\), 1 unreachable\.$/m);
     const applied = await run('apply', fleet(pin), '--yes', '--limit', 'node2');
     expect(applied.code, applied.stderr).toBe(0);
     expect(applied.stdout).toBe('1 host: 1 changed.\n');
@@ -318,7 +318,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('cluster adopt and jo
     lab.reset('node2');
     await nodeIsGone('node2');
     const outputs = await Promise.all([
-      join2('--dry-run'),
+      join2('--dry-run', '--diff'),
       join2('--dry-run', '-o', 'json', '--show-origin'),
       join2('--dry-run', '-o', 'yaml', '-v', '9'),
     ]);

@@ -201,8 +201,8 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
     const before = state('node3');
     const dropped = await join2('node3', ...again, '--kubelet-extra-args', 'node-ip-');
     expect(dropped.code, dropped.stderr).toBe(3);
-    expect(dropped.stderr).toMatch(/--node-ip: \S+ -> unset \(drain\).*\[IMPACT_NOT_ALLOWED\]/);
-    expect(dropped.stderr).not.toMatch(/--hostname-override: .* -> unset/);
+    expect(dropped.stderr).toMatch(/--node-ip: \S+ → unset \(drain\).*\[IMPACT_NOT_ALLOWED\]/);
+    expect(dropped.stderr).not.toMatch(/--hostname-override: .* → unset/);
     expect(state('node3')).toBe(before);
     const kept = await join2('node3', ...again);
     expect(kept.code, kept.stderr).toBe(0);

@@ -153,7 +153,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
       const { code, stderr } = await run(...STATIC);
       expect([code, stderr]).toEqual([
         3,
-        expect.stringMatching(/cpuManagerPolicy: none -> static \(drain[;)][\s\S]*\[IMPACT_NOT_ALLOWED\]/),
+        expect.stringMatching(/cpuManagerPolicy: none → static \(drain[;)][\s\S]*\[IMPACT_NOT_ALLOWED\]/),
       ]);
       expect(files()).toBe(before);
       expect(lab.run('node2', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value')).toBe(started);

@@ -56,7 +56,7 @@ describe.skipIf(requirement('upload-certs compared with kubeadm', missing))('upl
     const context = { ...pkiContext(host, fakeClock(now)), cluster };
     const { input, problems } = await prepareUpload(context, {
       ...{ cluster: node.cluster, pki: await preparePki(context, pkiOptions(node)), issuer: certificateIssuer, now },
-      ...{ certificateKey: new Secret(KEY), freshToken: new Secret(token), assumeEmptyCluster: false, show: () => {} },
+      ...{ certificateKey: new Secret(KEY), freshToken: new Secret(token), show: () => {} },
     });
     expect(problems).toEqual([]);
     const planned = await planPhases([uploadCerts], context, input);

@@ -73,7 +73,7 @@ describe('options with unusable values', () => {
 
   it('a phase that does not exist', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
-    expect([code, stderr]).toEqual([2, 'reset has no phase nope. To list the phases, run kubeletadm reset --help. [USAGE]\n']);
+    expect([code, stderr]).toEqual([2, 'reset has no phase nope. To list the phases, run kubeletadm reset --help --all. [USAGE]\n']);
   });
 
   it('two options that read standard input', async () => {

@@ -69,6 +69,8 @@ describe('the values for a word', () => {
     ['node explain localhost maxP', ['maxPods', 'maxParallelImagePulls', ':4']],
     ['config schema Kube', ['KubeletConfiguration', 'KubeletConfigurationOverlay', ':4']],
     ['explain AGENT_DO', ['AGENT_DOWN', ':4']],
+    ['explain NodeSw', ['NodeSwap', ':4']],
+    ['explain localhost maxP', ['maxPods', 'maxParallelImagePulls', ':4']],
     ['certs renew admin.conf ad', [':4']],
     ['completion f', ['fish', ':4']],
     ['fleet exec -- ', [':0']],

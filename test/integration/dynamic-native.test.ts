@@ -424,7 +424,7 @@ describe('dynamic reset, status, history, gc', () => {
     await dynamic('assign', 'n1', '--configmap', used);
     expect((await dynamic('gc')).stdout).toBe('Nothing to delete: every ConfigMap is in use or newer than --older-than.\n');
     expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
-      `delete ConfigMap ${unused.split('/').slice(0, 2).join('/')}`,
+      `- ConfigMap ${unused.split('/').slice(0, 2).join('/')}: not assigned, active or last known good on any node`,
     );
     expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
     const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
@@ -496,10 +496,7 @@ describe('dynamic inspect', () => {
     host = null;
     await dynamic('reset', 'n1', '--wait', 'none');
     const plan = await dynamic('inspect', 'n1', '--repair', '--dry-run', '--exit-code');
-    expect([plan.code, plan.stdout]).toEqual([
-      6,
-      expect.stringMatching(/stop-unit kubelet[\s\S]*write-file \S+assigned[\s\S]*restart-unit kubelet/),
-    ]);
+    expect([plan.code, plan.stdout]).toEqual([6, expect.stringMatching(/stop kubelet[\s\S]*assigned[\s\S]*restart kubelet/)]);
     host = hostOfKubelet();
     const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
     expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is healthy again')]);
@@ -537,7 +534,7 @@ describe('dynamic inspect', () => {
     const blind = await dynamic('inspect', 'n1', '--repair');
     expect([blind.code, blind.stderr + blind.stdout]).toEqual([0, expect.stringContaining('not repaired: ')]);
     const plan = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', admin, '--dry-run');
-    expect(plan.stdout).toMatch(new RegExp(`stop-unit kubelet[\\s\\S]*remove-directory \\S+${checkpoint}[\\s\\S]*restart-unit kubelet`));
+    expect(plan.stdout).toMatch(new RegExp(`stop kubelet[\\s\\S]*remove directory \\S+${checkpoint}[\\s\\S]*restart kubelet`));
     const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', admin);
     expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is healthy again')]);
     expect(host.text(`${STORE}/store/meta/assigned`)).toBe('');

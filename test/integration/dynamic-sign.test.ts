@@ -87,7 +87,7 @@ describe('signing of node configurations', { timeout: 60_000 }, () => {
     const unsigned = await dynamic('assign', 'n1', 'n2', '--file', path('kubelet.yaml'));
     expect(unsigned).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('n1: the node accepts only signed ConfigMaps, but the ConfigMap is not signed'),
+      stderr: expect.stringContaining('n1, n2 (2): the node accepts only signed ConfigMaps, but the ConfigMap is not signed'),
     });
     expect(await configMaps()).toEqual([]);
     await dynamic('push', path('kubelet.yaml'), ...key(), '--sign-for', 'n1');

@@ -26,6 +26,27 @@ async function mountsFor(name: string, files: readonly string[] = []): Promise<r
   return pod.spec.volumes.map((volume: { readonly hostPath: { readonly path: string } }) => volume.hostPath.path).sort();
 }
 
+describe('the dry run of init', () => {
+  it('has at most 45 lines for a control plane, and the contents with --diff', async () => {
+    const args = [
+      'init',
+      '--apiserver-advertise-address',
+      '192.0.2.10',
+      '--node-name',
+      'cp-1',
+      '--rootfs',
+      join(directory, 'short'),
+      '--dry-run',
+    ];
+    const [short, long] = [await runCommand(args), await runCommand([...args, '--diff'])];
+    expect([short.code, long.code], short.stderr).toEqual([0, 0]);
+    expect(short.stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(45);
+    expect(short.stdout).toContain('  + /etc/kubernetes/pki/ca.key, ca.crt\n');
+    expect(short.stdout).toContain('  + ConfigMap kube-system/kubeadm-config, kube-system/kubelet-config, ');
+    expect(long.stdout.split('\n').length).toBeGreaterThan(1_000);
+  });
+});
+
 describe('the CAs of a host whose files are written to a directory', () => {
   it('are those of the local host when the directory contains no system', async () => {
     expect(await mountsFor('empty')).toEqual([...ALWAYS, ...caDirectoriesIn(existsSync)].sort());

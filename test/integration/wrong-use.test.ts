@@ -31,7 +31,7 @@ describe('an invalid command line', () => {
     ['a word similar to no command', ['frobnicate'], 'unknown command frobnicate. See kubeletadm --help.'],
     ['a short word with one typo', ['gent'], 'unknown command gent. Did you mean agent?'],
     ['a short word with two differences', ['gen'], 'unknown command gen. See kubeletadm --help.'],
-    ['the name of subcommands', ['status'], 'unknown command status. Did you mean dynamic status or fleet status?'],
+    ['the name of subcommands', ['history'], 'unknown command history. Did you mean dynamic history or fleet history?'],
     ['the name of one subcommand', ['drift'], 'unknown command drift. Did you mean fleet drift?'],
     ['a name of another program', ['rollback'], 'unknown command rollback. Did you mean fleet revert or dynamic assign?'],
     ['a name of another program, and of subcommands', ['diff'], 'unknown command diff. Did you mean plan, upgrade diff or config diff?'],
@@ -54,12 +54,8 @@ describe('an invalid command line', () => {
       'unknown option --dry-run for apply. To show the changes without applying them, run kubeletadm plan -f FILE.',
     ],
     ['plan as a dry run', ['plan', '--dry-run'], 'unknown option --dry-run for plan. Omit the option: plan only shows the changes.'],
-    ['a misspelt name of subcommands', ['statsu'], 'unknown command statsu. Did you mean dynamic status or fleet status?'],
-    [
-      'a misspelt name of subcommands, with their option',
-      ['statsu', '-f', 'a'],
-      'unknown command statsu. Did you mean dynamic status or fleet status?',
-    ],
+    ['a misspelt name of subcommands', ['statsu'], 'unknown command statsu. Did you mean status?'],
+    ['a misspelt name of subcommands, with their option', ['statsu', '-f', 'a'], 'unknown command statsu. Did you mean status?'],
     ['a misspelt name of another program', ['rolback'], 'unknown command rolback. Did you mean fleet revert or dynamic assign?'],
     ['a subcommand of another program', ['fleet', 'undo'], 'unknown command fleet undo. Did you mean fleet revert?'],
     ['the same name in another group', ['dynamic', 'rollback'], 'unknown command dynamic rollback. Did you mean dynamic assign?'],
@@ -123,6 +119,7 @@ describe('an interrupted command', () => {
   it.each<[readonly string[], string]>([
     [['fleet', 'inventory', '-f', fleet], ''],
     [['dynamic', 'inspect', '127.0.0.1'], ''],
+    [['reset', '--host', '127.0.0.1:1', '--dry-run'], ''],
     [['reset', '--force', '--host', '127.0.0.1:1'], 'interrupted by SIGINT. Rerun the same command to resume. [INTERRUPTED]\n'],
   ])('%j', async (argv, text) => {
     const controller = new AbortController();

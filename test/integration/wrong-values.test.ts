@@ -21,7 +21,11 @@ describe('unusable values', () => {
       ['init', 'phase', 'kubelet-strat'],
       'init has no phase kubelet-strat. Did you mean kubelet-start? [USAGE]',
     ],
-    ['a phase similar to none', ['init', 'phase', 'foo'], 'init has no phase foo. To list the phases, run kubeletadm init --help. [USAGE]'],
+    [
+      'a phase similar to none',
+      ['init', 'phase', 'foo'],
+      'init has no phase foo. To list the phases, run kubeletadm init --help --all. [USAGE]',
+    ],
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],

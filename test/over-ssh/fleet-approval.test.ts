@@ -72,9 +72,9 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
   it('can be declined: the plan is shown and nothing is changed', async () => {
     const { code, stdout, stderr } = await asking(fleet(60), () => false);
     expect(code).toBe(2);
-    expect(stdout).toMatch(/^cluster .*\nnode2\n[\s\S]*^node3\n/m);
-    expect(stdout).toContain('+maxPods: 60');
-    expect(stdout).toContain('2 hosts: 2 pending.\n');
+    expect(stdout).toMatch(/^cluster .*\nnode2, node3 \(2 hosts\)\n/m);
+    expect(stdout).toContain('  + /var/lib/kubelet/config.yaml\n');
+    expect(stdout).toContain('2 hosts: 2 pending (2 nodes join).\n');
     expect(stderr).toContain('apply was declined');
     expect(questions).toEqual(['Apply these changes? [y/N] ']);
     expect([config(2), config(3)]).toEqual(['', '']);
@@ -93,7 +93,7 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
   it('counts hosts and fields, and shows the highest impact', async () => {
     const more = 'hosts: [{name: node2}, {name: node3, kubeletConfiguration: {maxPods: 61, podPidsLimit: 900}}]\n';
     const { stdout } = await asking(fleet(60, more), () => false);
-    expect(stdout).toMatch(/^2 hosts: 1 pending \(2 kubelet fields\), 1 unchanged; highest impact: [a-z-]+\.$/m);
+    expect(stdout).toMatch(/^2 hosts: 1 pending \(2 fields on 1 host\), 1 unchanged; highest impact: [a-z-]+\.$/m);
   });
 
   it('does not cover a host that changed after the question', async () => {
@@ -110,7 +110,7 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     expect(config(2)).toContain('maxPods: 70\n');
     expect(config(3)).toContain('maxPods: 60\n');
     // The next run shows the edit, and --retry failed knows the host.
-    const retried = await asking(fleet(70), () => true, '--retry', 'failed');
+    const retried = await asking(fleet(70), () => true, '--retry', 'failed', '--diff');
     expect(retried.code, retried.stderr).toBe(0);
     expect(retried.stdout).toContain('# by hand');
     expect(retried.stdout).toMatch(/1 host: 1 changed\.\n$/);
@@ -121,7 +121,7 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await asking(fleet(80, more), () => true);
     expect(code).toBe(4);
     expect(stdout).toMatch(/^not changed: dead: .*\[HOST_UNREACHABLE\]$/m);
-    expect(stdout).toMatch(/^2 hosts: 1 pending \(1 kubelet field\), 1 unreachable; highest impact: [a-z-]+\.$/m);
+    expect(stdout).toMatch(/^2 hosts: 1 pending \(1 field on 1 host\), 1 unreachable; highest impact: [a-z-]+\.$/m);
     expect(stdout).toMatch(/2 hosts: 1 changed, 1 unreachable\.\n$/);
     expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
     const retried = await asking(fleet(80, more), () => true, '--retry', 'failed');

@@ -28,7 +28,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
   });
 
   it('is planned: the first control plane creates the cluster, the others join later', async () => {
-    const { code, stdout, stderr } = await run('plan', '--exit-code', '--ignore-preflight-errors', 'all');
+    const { code, stdout, stderr } = await run('plan', '--diff', '--exit-code', '--ignore-preflight-errors', 'all');
     expect(code, stderr).toBe(6);
     const lines = stdout.split('\n');
     expect(lines).toContain('node3, node2 (2 hosts)');
@@ -42,24 +42,24 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(stdout).toContain('- --service-cluster-ip-range=10.50.0.0/16');
     expect(stdout).toMatch(/\+maxPods: 21$/m);
     expect(stdout).not.toContain('PRIVATE KEY');
-    expect(lines.at(-2)).toBe('3 hosts: 3 pending.');
+    expect(lines.at(-2)).toBe('3 hosts: 3 pending (2 nodes join).');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
     for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
   });
 
   it('prepares the first control plane before it creates the cluster', async () => {
     write(FLEET.replace('name: node1', 'name: node1, proxy: {https: "http://proxy.example.com:3128"}'));
-    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all');
+    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all', '--diff');
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('  + [proxy] write-file /etc/kubeletadm/proxy.env');
     expect(stdout).toMatch(/^ +\+NO_PROXY=localhost,127\.0\.0\.1,::1,10\.50\.0\.0\/16,.*\.svc,\.cluster\.local,/m);
-    expect(stdout).toContain('  > [kubelet-start] later: waits for proxy');
+    expect(stdout).toMatch(/^ {2}> \[preflight\/pull-images, .*, [0-9]+ more phases\] later: waits for proxy$/m);
   });
 
   it('uses the endpoint of the fleet file when the cluster configuration names none', async () => {
     writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, ''));
     write(FLEET.replace('configuration: cluster.yaml', 'configuration: cluster.yaml, endpoint: vip.example:7443'));
-    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all');
+    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all', '--diff');
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/controlPlaneEndpoint: vip\.example:7443$/m);
   });
@@ -93,7 +93,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       const { code, stdout, questions } = await asking(false);
       expect([code, questions]).toEqual([2, ['Apply these changes? [y/N] ']]);
       expect(stdout).toContain('  > [join] later: waits for node1 to bootstrap the cluster\n');
-      expect(stdout).toMatch(/^3 hosts: 3 pending\.$/m);
+      expect(stdout).toMatch(/^3 hosts: 3 pending \(2 nodes join\)\.$/m);
       for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
     });
 

@@ -59,7 +59,7 @@ hosts: [{name: node1}, {name: node2}]
     const planned = await ofFleet('plan', '--out', path('plan.json'), '--sign', path('key'), '--valid-for', '1h');
     expect(planned.stderr).toContain(`signed with ${path('key')}: ${path('plan.json.sig')}\n`);
     const shown = await run('plan', 'show', path('plan.json'));
-    expect(shown.stdout).toContain('+maxPods: 60');
+    expect(shown.stdout).toContain('  ~ maxPods: ');
     expect(shown.stdout).toMatch(/^2 hosts: 2 pending.*; highest impact: new-pods-only\.$/m);
     const applied = await run('apply', path('plan.json'), '--require-signature', path('signers'), '--reason', 'ticket 7');
     expect(applied.code, applied.stderr).toBe(0);

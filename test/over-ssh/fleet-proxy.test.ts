@@ -35,7 +35,7 @@ describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
   it('is planned without its credentials, applied with a restart of the kubelet, unchanged in a second run, and removed', async () => {
     const file = fleet(PROXY);
     const saved = join(directory, 'plan.json');
-    const plan = await run('plan', ...file, '--out', saved);
+    const plan = await run('plan', ...file, '--out', saved, '--diff');
     expect(plan.stdout).toMatch(/^ {2}\+ \[proxy\] write-file \/etc\/kubeletadm\/proxy\.env \(0600 root:root\)/m);
     expect(plan.stdout).toMatch(/^ +\+ *HTTPS_PROXY=http:\/\/\[secret\]@proxy\.example\.com:3128$/m);
     expect(plan.stdout).toContain('NO_PROXY=localhost,127.0.0.1,::1,10.96.0.0/12,.svc,.cluster.local,');
@@ -67,7 +67,7 @@ describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
   it('is removed by a reset, and not reported as left on the host', async () => {
     expect(await run('apply', ...fleet(PROXY), '--yes')).toMatchObject({ code: 0 });
     const plan = await run('reset', '--force', '--host', 'node1', '--dry-run');
-    expect(plan.stdout).toMatch(/\[proxy\] remove-file \/etc\/kubeletadm\/proxy\.env/);
+    expect(plan.stdout).toMatch(/^ {2}- \/etc\/kubeletadm\/proxy\.env/m);
     expect(plan.stdout).not.toMatch(/not removed: .*http-proxy/);
     const { code, stdout, stderr } = await run('reset', '--force', '--host', 'node1', '-v', '5');
     expect(code, stderr).toBe(0);

@@ -73,15 +73,15 @@ describe('reset', { timeout: 120_000 }, () => {
       const { code, stderr, stdout } = await reset('--ignore-preflight-errors', 'ContainersRunning', '--dry-run');
       expect(code, stderr).toBe(0);
       expect(stderr).toContain('2 pod processes are running on the host');
-      expect(stdout).toContain('empty-directory /var/lib/kubelet');
+      expect(stdout).toContain('empty directory /var/lib/kubelet');
     });
   });
 
   it('shows the planned changes', async () => {
     const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig, '--dry-run');
     expect(code).toBe(0);
-    expect(stdout).toContain('- [delete-node] delete Node node2: --delete-node was given');
-    expect(stdout).toContain('- [cleanup-node] remove-file /etc/kubernetes/kubelet.conf');
+    expect(stdout).toContain('- Node node2: --delete-node was given');
+    expect(stdout).toContain('- /etc/kubernetes/kubelet.conf: ');
     expect(await node()).not.toBeNull();
   });
 

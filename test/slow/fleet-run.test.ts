@@ -47,12 +47,12 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it('plan groups hosts with the same changes, and changes nothing', async () => {
-    const { code, stdout, stderr } = await plan('--exit-code');
+    const { code, stdout, stderr } = await plan('--exit-code', '--diff');
     expect(code, stderr).toBe(6);
     expect(stdout).toContain('node3, node4 (2 hosts)\n');
     expect(stdout).toMatch(/^node2\n/m);
     expect(stdout.match(/\+maxPods: 60/g)).toHaveLength(1);
-    expect(stdout).toContain('3 hosts: 3 pending.\n');
+    expect(stdout).toContain('3 hosts: 3 pending (3 nodes join).\n');
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
@@ -61,7 +61,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const args = ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--limit', 'node3', ...passwords];
     const { code, stdout, stderr } = await runCommand(args, { stdin: 'one\ntwo\n' });
     expect(code, stderr).toBe(0);
-    expect(stdout).toContain('1 host: 1 pending.\n');
+    expect(stdout).toContain('1 host: 1 pending (1 node joins).\n');
   });
 
   it('a warning for many hosts is printed once', async () => {
@@ -73,7 +73,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     );
     const { code, stderr } = await run('plan', '-f', file);
     expect(code, stderr).toBe(0);
-    expect(stderr.split('\n').filter((line) => line.includes('max-pods'))).toEqual([expect.stringMatching(/^node\[2:4\] warning: /)]);
+    expect(stderr.split('\n').filter((line) => line.includes('max-pods'))).toEqual([
+      expect.stringMatching(/^node\[2:4\] \(3 hosts\) warning: /),
+    ]);
   });
 
   it('apply --limit joins the hosts of a group only', async () => {
@@ -137,14 +139,14 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
       expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
       expect(facts.stderr).toContain('node3 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
-      expect(dry.stdout).toBe('host node2: nothing to change\nhost node3: nothing to change\nNothing to do.\n');
+      expect(dry.stdout).toBe('Nothing to do.\n');
     });
   });
 
   it('files edited by hand are corrected', async () => {
     const desired = config(3);
     writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
-    const shown = await plan('--exit-code');
+    const shown = await plan('--exit-code', '--diff');
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
     const fixed = await apply();
@@ -170,7 +172,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       const { stderr } = await save();
       const first = readFileSync(saved(), 'utf8');
       expect(stderr).toMatch(
-        /^cluster: .*\nsaved .*plan\.json: 3 hosts to change, plan ID sha256:[0-9a-f]{64}, valid until .*Z\. The file contains no secrets; apply uses a bootstrap token that is created at that time/,
+        /^saved .*plan\.json: 3 hosts to change, plan ID sha256:[0-9a-f]{64}, valid until .*Z\. The file contains no secrets; apply uses a bootstrap token that is created at that time/,
       );
       expect(statSync(saved()).mode & 0o777).toBe(0o600);
       rmSync(saved());
@@ -236,7 +238,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
 
   it('an unreachable host delays no other, and is reported at the end', async () => {
     fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
-    const { code, stdout, stderr } = await apply('--serial', '1');
+    // The unreachable host counts for the limit: one host is changed at once.
+    const { code, stdout, stderr } = await apply('--serial', '2');
     expect(code).toBe(4);
     expect(stdout).toBe('4 hosts: 3 changed, 1 unreachable.\n');
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^dead: .* \[HOST_UNREACHABLE\]$/);
@@ -314,7 +317,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       const { code, stdout, stderr } = await inspect('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
       expect(code).toBe(1);
       expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual(['  a\\x1b[31mb', '  a\\x1b[31mb']);
-      expect(stderr).toContain('node3: the command exited with code 3 [COMMAND_FAILED]\n');
+      expect(stderr).toContain('node3, node4 (2): the command exited with code 3 [COMMAND_FAILED]\n');
       const words = await inspect('exec', '--limit', 'node3', '-o', 'json', '--', 'printf', '%s-', 'a b', '$HOME');
       expect(JSON.parse(words.stdout)).toEqual({ host: 'node3', exitCode: 0, stdout: 'a b-$HOME-', stderr: '' });
     });

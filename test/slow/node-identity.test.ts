@@ -254,7 +254,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     const { code, stdout, stderr } = await enable('node3', '--dry-run');
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('kubeletadm:agent:node3');
-    expect((await reset('--host', 'node3', '--dry-run')).stdout).toContain('delete Node node3');
+    expect((await reset('--host', 'node3', '--dry-run')).stdout).toContain('- Node node3');
   });
 
   it('requires a machine-id on the host, and the message names the command that creates one', async () => {

@@ -113,9 +113,9 @@ describe.skipIf(requirement('static pods with real components', missing))('stati
   it("form a cluster that accepts kubeadm's addons and marks, once", { timeout: 60_000 }, async () => {
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1' } });
     const context: PhaseContext = { host: fakeHost(), cluster, clock: fakeClock(new Date()), reporter: recordingReporter() };
-    const common = { forceUpload: false, assumeEmptyCluster: false };
+    const common = { forceUpload: false };
     const inputs = [
-      [markControlPlane, { nodeName: 'cp-1', taints: node.taints, timeoutMs: 10_000, assumeEmptyCluster: false, check: null }],
+      [markControlPlane, { nodeName: 'cp-1', taints: node.taints, timeoutMs: 10_000, check: null }],
       [addonCoredns, { objects: corednsObjects(node), ...common }],
       [addonKubeProxy, { ...kubeProxyObjects(node), ...common }],
     ] as const;

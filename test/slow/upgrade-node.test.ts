@@ -88,7 +88,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const before = config();
     await editCluster((yaml) => `${yaml}registryPullQPS: 7\n`);
     const starts = lab.hosts[1]?.kubeletStarts() ?? 0;
-    const plan = await upgrade('--dry-run');
+    const plan = await upgrade('--dry-run', '--diff');
     expect(plan.stdout).toContain('+registryPullQPS: 7');
     expect(config()).toBe(before);
     const { code, stderr } = await upgrade();
@@ -153,7 +153,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const planned = await upgrade(...change, '--dry-run');
     expect(planned.code).toBe(3);
     expect(planned.stdout).toContain(
-      '      cgroupDriver: systemd -> cgroupfs  (unsafe, because needs a drain and usually a reboot; must match the runtime)\n',
+      '  ~ cgroupDriver: systemd → cgroupfs (unsafe, because needs a drain and usually a reboot; must match the runtime)\n',
     );
     expect(planned.stdout).toMatch(/; highest impact: unsafe\.\n$/);
     const refused = await upgrade(...change);
@@ -161,7 +161,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     for (const { code, stderr } of [planned, refused, drain]) {
       expect([code, stderr.match(/IMPACT_NOT_ALLOWED/g)]).toEqual([3, ['IMPACT_NOT_ALLOWED']]);
       expect(stderr).toMatch(
-        /^node2: the change has the impact unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe, because [^)]*\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
+        /^node2: the change has the impact unsafe, .*: cgroupDriver: systemd → cgroupfs \(unsafe, because [^)]*\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
       );
     }
     expect([config(), lab.hosts[1]?.kubeletStarts()]).toEqual([before, starts]);
@@ -184,7 +184,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect([failed.code, failed.stderr]).toEqual([5, expect.stringContaining('[ROLLED_BACK]')]);
     expect([config(), readFileSync(state, 'utf8'), statSync(state).mode & 0o777]).toEqual([before, stored, 0o600]);
     expect((await upgrade(...change)).stderr).toMatch(
-      /cpuManagerPolicy: none -> static \(drain; set: --set cpuManagerPolicy=static\)\..*then pass --allow drain/,
+      /cpuManagerPolicy: none → static \(drain; set: --set cpuManagerPolicy=static\)\..*then pass --allow drain/,
     );
     const applied = await upgrade(...change, '--allow', 'drain');
     expect(applied.code, applied.stderr).toBe(0);

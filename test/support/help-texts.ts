@@ -12,9 +12,17 @@ export interface CommandHelp {
   readonly text: string;
 }
 
-/** The help of all commands. @param columns the environment variable COLUMNS */
-export async function allHelp(columns?: string, programName: ProgramName = 'kubeletadm'): Promise<readonly CommandHelp[]> {
-  const { program, helpOf } = await wholeProgram(programName, columns);
+/**
+ * The help of all commands.
+ * @param columns the environment variable COLUMNS
+ * @param completeHelp as with `--help --all`
+ */
+export async function allHelp(
+  columns?: string,
+  programName: ProgramName = 'kubeletadm',
+  completeHelp = true,
+): Promise<readonly CommandHelp[]> {
+  const { program, helpOf } = await wholeProgram(programName, columns, completeHelp);
   const visit = (command: Command): readonly CommandHelp[] => [
     { path: pathOf(command), command, text: helpOf(command) },
     ...command.commands.flatMap(visit),

@@ -271,8 +271,6 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
       kubeProxy: null,
       proxyEnvironment: [],
       localDefaultRoute: {},
-      selects: () => true,
-      skips: () => false,
       cluster: { kubernetesVersion: version, encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
       kubelet: null,
       connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? store : admin),

@@ -19,7 +19,7 @@ import { parseOsRelease } from '../../src/host/facts/operating-system.ts';
 import { parseEach } from '../../src/host/facts/parse-text.ts';
 import { parseUnitState } from '../../src/host/facts/unit.ts';
 import { planSwapOff } from '../../src/host/install/kernel.ts';
-import { readPublicKeys } from '../../src/host/install/openpgp.ts';
+import { readKeyFingerprints } from '../../src/host/install/openpgp.ts';
 import { unifiedDiff } from '../../src/host/plan/text-diff.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../../src/host/systemd/environment.ts';
 import { parseUnitFile } from '../../src/host/systemd/unit-file.ts';
@@ -67,7 +67,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseOwnAddresses,
   parseUnitState,
   fstab: (content) => planSwapOff({ fstab: { type: 'file', mode: 0o644, owner: 'root:root', content }, active: [] }),
-  openpgp: readPublicKeys,
+  openpgp: readKeyFingerprints,
   readFlagsEnv,
   readPrivateKey,
   publicKeyFits: (text) => publicKeyFits(text, KEY),

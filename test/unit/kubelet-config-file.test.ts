@@ -12,6 +12,7 @@ const USES: Readonly<Record<string, string>> = {
   'src/kubeadm/render/group-design.ts': 'writes the file',
   'src/kubeadm/render/config-drop-ins.ts': 'writes the file',
   'src/kubeadm/render/unit-files.ts': 'requires that the written unit names the file',
+  'src/kubeadm/phases/kubelet-restart.ts': 'classifies a change of the file',
   'src/kubeadm/phases/kubelet-start.ts': 'writes the file',
   'src/kubeadm/workflows/join.ts': 'queries the file that the phase writes in the first round trip',
   'src/kubeadm/workflows/node/design-observed-node.ts': 'command line of the written unit, if the unit cannot be read',

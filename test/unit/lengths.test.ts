@@ -26,10 +26,7 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
 };
 
 /** Files above the limit, with the lines that they may have. Entries may only shrink and disappear. */
-const LONGER_FILES: Readonly<Record<string, number>> = {
-  'src/cli/options.ts': 430,
-  'src/kubeadm/phases/kubelet-start.ts': 447,
-};
+const LONGER_FILES: Readonly<Record<string, number>> = {};
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
 const LONG_FUNCTIONS = 17;

@@ -1,4 +1,5 @@
 import { escapeUnprintableInLine } from './printable.ts';
+import { wrapText } from './wrap-line.ts';
 
 /**
  * Aligned columns, separated by two spaces, without trailing spaces. Control characters are escaped first: a
@@ -77,19 +78,6 @@ export function truncate(text: string, width: number | null): string {
   if (width === null || text.length <= width) return text;
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
-}
-
-/** Breaks a text at spaces into lines of at most `width` characters; longer words are not broken. */
-export function wrapText(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return line === '' ? lines : [...lines, line];
 }
 
 /**

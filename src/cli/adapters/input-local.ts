@@ -203,17 +203,3 @@ export function temporaryDirectories(onForcedExit: Services['onForcedExit']): {
     },
   };
 }
-
-/** `mode path` of every file below some directories of a root, in lexical order. */
-export async function listFiles(root: string, directories: readonly string[]): Promise<readonly string[]> {
-  const lines: string[] = [];
-  for (const directory of directories) {
-    const entries = await readdir(join(root, directory), { recursive: true, withFileTypes: true }).catch(() => []);
-    for (const entry of entries.filter((each) => each.isFile())) {
-      const path = join(entry.parentPath, entry.name);
-      const mode = (await stat(path)).mode & 0o777;
-      lines.push(`${mode.toString(8).padStart(4, '0')} /${relative(root, path).split(sep).join('/')}`);
-    }
-  }
-  return lines.sort((a, b) => compareBytes(a.slice(5), b.slice(5)));
-}

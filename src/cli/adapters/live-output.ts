@@ -20,10 +20,11 @@ export function withLiveDisplay(
   let isLoading = false;
   let render: ((size: TerminalSize) => string) | null = null;
   let isLineOpen = false;
-  const width = (): number => stream.columns ?? 80;
+  // A terminal without a size has 0 columns.
+  const width = (): number | undefined => stream.columns || undefined;
   const draw = (): void => {
     if (terminal === null || render === null || isLineOpen) return;
-    terminal.draw(render({ width: width(), height: stream.rows ?? 24 }));
+    terminal.draw(render({ width: width() ?? 80, height: stream.rows || 24 }));
   };
   const start = async (): Promise<void> => {
     isLoading = true;

@@ -34,7 +34,7 @@ export function liveTerminal(stream: TerminalStream): LiveTerminal {
     },
     resized: () => {
       if (drawn === '') return;
-      const width = stream.columns ?? 80;
+      const width = stream.columns || 80;
       const rows = drawn.split('\n').reduce((sum, line) => sum + Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width)), 1);
       stream.write(ansiEscapes.eraseLines(rows));
       update.done();

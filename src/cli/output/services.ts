@@ -24,9 +24,13 @@ export interface Output {
   document(text: string): void;
   /** Shows a display in the last lines, and draws it again if the size changes; null removes it. Absent: no terminal. */
   readonly status?: (display: Display | null) => void;
-  /** Width of the terminal of stderr, in characters. Absent: no terminal. */
-  readonly width?: (() => number) | undefined;
+  /** Width of the terminal of stderr, in characters; undefined: unknown. Absent: no terminal. */
+  readonly width?: (() => number | undefined) | undefined;
+  /** `--color`. Absent: the output has no colours. */
+  readonly setColour?: ((when: ColourChoice) => void) | undefined;
 }
+
+export type ColourChoice = 'auto' | 'always' | 'never';
 
 /** The name under which the program was started. As `kubeadm` it is a drop-in: see docs/kubeadm.md. */
 export type ProgramName = 'kubeletadm' | 'kubeadm';
@@ -45,7 +49,7 @@ export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
   readonly status?: RawStatus;
-  readonly width?: (() => number) | undefined;
+  readonly width?: (() => number | undefined) | undefined;
 }
 
 /** Shows a display in the last lines; null removes it. */
@@ -78,8 +82,6 @@ interface LocalMachine {
   readonly runtime: { readonly nodeVersion: string; readonly platform: string };
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
-  /** `mode path` of every file below these directories of a root. */
-  listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
   /**
    * Reads a directory as the root directory of a host, in the order of paths; a directory precedes its entries.
    * @throws AppError INPUT_UNREADABLE, INPUT_NOT_A_DIRECTORY, INPUT_TOO_LARGE or USER_DATA_UNUSABLE (exit code 2)
@@ -112,6 +114,8 @@ export interface Services
   readonly validateInThreads?: (files: readonly string[], rules: FileRules) => Promise<readonly FileVerdict[] | null>;
   /** The name under which the program was started; command lines are printed with it. */
   readonly programName: ProgramName;
+  /** The words of the command line, without the program; absent: none, as in tests of a use case. */
+  readonly commandLine?: readonly string[] | undefined;
   /** The pages of the documentation that explain codes of problems. */
   problemPages(): Promise<readonly ProblemPage[]>;
   /** Records of runs over fleets. */

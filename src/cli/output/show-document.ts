@@ -14,6 +14,8 @@ export type ReadFormat = DocumentFormat | JsonPathFormat;
 export interface OutputRequest {
   readonly format: DocumentFormat;
   readonly verbosity: number;
+  /** A plan has the contents and diffs of files and objects. Default: false */
+  readonly showsDiff?: boolean | undefined;
 }
 
 /**

@@ -1,14 +1,15 @@
 import { stringify } from 'yaml';
 import type { ExitCode } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { joinLines, type Style, type StyledPart, styled, type Text } from '../../base/text/styled.ts';
+import { joinLines, type Style, styled, type Text } from '../../base/text/styled.ts';
 import { shownChanges, subjectOfHostChange } from '../../fleet/plan/operations.ts';
 import type { ClusterChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../../host/plan/document.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
-import { formatFieldChange } from '../../host/plan/impact.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
+import { fieldText, shortLines, styledImpact } from './short-plan.ts';
+import { type OutputRequest, renderDocument } from './show-document.ts';
 
 /** Options for printing and applying a plan. */
 export interface PlanRequest extends OutputRequest {
@@ -23,29 +24,45 @@ export type WithPlan<Request> = Request & { readonly plan: PlanRequest };
 
 /**
  * The plan as printed on stdout.
- * @param noops whether text lists the unchanged phases with the reason. Default: true
- * @param verbosity 1 or more shows the program's internal files. Default: 0
+ * @param output `showsDiff`: with contents, diffs, and the unchanged phases with the reason
+ * @param folded the lines of the hosts and their objects, if several hosts share entries
  */
-export function renderPlan(
-  plan: PlanDocument,
-  format: DocumentFormat,
-  { noops = true, verbosity = 0 }: { readonly noops?: boolean; readonly verbosity?: number } = {},
-): Text {
-  if (format !== 'text') return renderDocument(plan, format);
-  const hosts = plan.hosts.map((host) => ({ ...host, changes: shownChanges(host.changes, verbosity) }));
-  return joinLines(linesOf({ ...plan, hosts }, noops));
+export function renderPlan(plan: PlanDocument, output: OutputRequest, folded?: readonly Text[]): Text {
+  if (output.format !== 'text') return renderDocument(plan, output.format);
+  const { changes, server, context } = plan.cluster;
+  const cluster = changes.length === 0 ? [] : [clusterHead(server === undefined ? null : { server, context })];
+  const lines = folded ?? [
+    ...plan.hosts.flatMap((host) => hostLines({ ...host, changes: shownChanges(host.changes, output.verbosity) }, output)),
+    ...cluster,
+    ...planLines(changes, output),
+    ...deferredLines(plan.deferred),
+  ];
+  const end = planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan, output)}${impactSuffix(plan.highestImpact)}.`;
+  return joinLines([...(folded === undefined ? [] : cluster), ...lines, end]);
 }
 
-function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
-  const { changes, server, context } = plan.cluster;
-  const name = server === undefined ? [] : [` ${formatClusterName({ server, context })}`];
-  return [
-    ...plan.hosts.flatMap((host) => hostLines(host, noops)),
-    ...(changes.length === 0 ? [] : [[styled('bold', 'cluster'), ...name]]),
-    ...changes.flatMap(clusterChangeLines),
-    ...plan.deferred.map(({ phase, reason }) => `  > [${phase}] later: ${reason}`),
-    planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}${impactSuffix(plan.highestImpact)}.`,
-  ];
+/** `cluster context "admin@shop", https://10.0.0.1:6443`; null: the cluster is not reached, or does not exist yet. */
+export function clusterHead(cluster: ClusterName | null): Text {
+  return [styled('bold', 'cluster'), ...(cluster === null ? [] : [` ${formatClusterName(cluster)}`])];
+}
+
+/** More phases are counted, not named. */
+const MOST_PHASES = 6;
+
+/** Phases that wait for the same share a line. */
+export function deferredLines(deferred: readonly JsonObject[]): readonly string[] {
+  const phases = groupBy(deferred, ({ reason }) => String(reason));
+  return [...phases].map(([reason, waiting]) => {
+    const names = waiting.map(({ phase }) => String(phase));
+    const named =
+      names.length <= MOST_PHASES ? names : [...names.slice(0, MOST_PHASES - 1), `${names.length - MOST_PHASES + 1} more phases`];
+    return `  > [${named.join(', ')}] later: ${reason}`;
+  });
+}
+
+/** The lines of changes of a plan document: in short, or with contents and diffs. */
+export function planLines(changes: readonly JsonObject[], { showsDiff = false }: Pick<OutputRequest, 'showsDiff'>): readonly Text[] {
+  return showsDiff ? changes.flatMap(changeLines) : shortLines(changes);
 }
 
 /** `; highest impact: drain`, if a running kubelet is changed. */
@@ -53,12 +70,13 @@ export function impactSuffix(highest: Impact | null): string {
   return highest === null ? '' : `; highest impact: ${highest}`;
 }
 
-function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonly Text[] {
+function hostLines(host: PlanDocument['hosts'][number], { showsDiff = false }: OutputRequest): readonly Text[] {
   const name = styled('bold', `host ${host.name}`);
+  const noops = showsDiff ? host.noops : [];
   return [
-    noops || host.changes.length > 0 ? [name] : [name, ': nothing to change'],
-    ...host.changes.flatMap(hostChangeLines),
-    ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] ${reason}`) : []),
+    noops.length > 0 || host.changes.length > 0 ? [name] : [name, ': nothing to change'],
+    ...planLines(host.changes, { showsDiff }),
+    ...noops.map(({ phase, reason }) => `  = [${phase}] ${reason}`),
   ];
 }
 
@@ -89,17 +107,8 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
 function impactLines({ fields, impact }: JsonObject): readonly Text[] {
   if (fields === null) return ['      impact: unknown, because the running configuration of the kubelet cannot be read'];
   if (Array.isArray(fields) && fields.length > 0)
-    return (fields as unknown as readonly FieldChange[]).map((field) => [
-      `      ${formatFieldChange(field)}  (`,
-      styledImpact(field.impact),
-      `${field.why === undefined ? '' : `, because ${field.why}`})`,
-    ]);
+    return (fields as unknown as readonly FieldChange[]).map((field) => ['      ', ...fieldText(field)]);
   return impact === undefined || impact === null || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
-}
-
-/** The name of an impact; those that need attention in colour. */
-function styledImpact(impact: Impact): string | StyledPart {
-  return impact === 'unsafe' ? styled('red', impact) : impact === 'drain' ? styled('yellow', impact) : impact;
 }
 
 /** A description of a certificate or a kubeconfig, in place of a diff. */
@@ -163,9 +172,9 @@ class OriginFinder {
   }
 }
 
-function summary(plan: PlanDocument): string {
+function summary(plan: PlanDocument, { verbosity }: OutputRequest): string {
   const hosts = plan.hosts.filter((host) => host.changes.length > 0);
-  const count = hosts.reduce((sum, host) => sum + host.changes.length, 0);
+  const count = hosts.reduce((sum, host) => sum + shownChanges(host.changes, verbosity).length, 0);
   const onHosts = plan.hosts.length === 0 ? '' : `${plural(count, 'change')} on ${plural(hosts.length, 'host')}, `;
   return `${onHosts}${plural(plan.cluster.changes.length, 'change')} in the cluster`;
 }
@@ -185,13 +194,13 @@ interface ClusterPlan {
 /** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
 export function showClusterPlan(
   services: Services,
-  { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,
+  output: OutputRequest & Pick<PlanRequest, 'failsIfChanged'>,
   { phase, plans, cluster, warnings = [] }: ClusterPlan,
 ): ExitCode {
   const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
   const shown = { ...document, hosts: [] };
-  services.output.stdout(renderPlan(shown, format));
-  return failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
+  services.output.stdout(renderPlan(shown, output));
+  return output.failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
 }
 
 /** The plan of some changes of the cluster. */

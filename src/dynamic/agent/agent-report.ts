@@ -4,6 +4,7 @@ import type { UnitState } from '../../host/facts/unit.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { ClientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
+import { describeHealth, isHealthy } from '../../kubelet/health/observe.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
 import type { StoredAgent } from './checkpoint-store.ts';
@@ -173,13 +174,11 @@ function roleOf(state: AgentState | null, hash: string): string {
 }
 
 function isKubeletUp({ kubelet, healthz }: AgentReading): boolean {
-  return kubelet?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
+  return isHealthy({ unit: kubelet, healthz });
 }
 
 function describeKubelet({ kubelet, healthz, runs }: AgentReading): string {
-  const unit = kubelet === null ? 'unit state unknown' : `unit ${kubelet.activeState} (${kubelet.subState}), ${kubelet.restarts} restarts`;
-  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return `${runs === null ? 'no kubelet process is running' : `the kubelet is unhealthy with ${name(runs)}`}: ${unit}${reported}`;
+  return `${runs === null ? 'no kubelet process is running' : `the kubelet is unhealthy with ${name(runs)}`}: ${describeHealth({ unit: kubelet, healthz })}`;
 }
 
 function name(what: string | null): string {

@@ -49,13 +49,7 @@ export function checkpointStore(host: Host, directory: string) {
   /** The hash that a rollback restores by a rename; null: none. */
   const readRollbackPointer = (): Promise<string | null> => pointerIn(rollbackPointerFile(directory));
   /** Removes unneeded checkpoints except the newest `spare`. */
-  const collect = async (needed: readonly string[], spare: number): Promise<readonly string[]> => {
-    const others = (await listCheckpoints(host, directory)).filter(({ hash }) => !needed.includes(hash));
-    const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
-    const removals = old.flatMap(({ hash }) => removeCheckpoint(checkpointDirectory(directory, hash)));
-    if (removals.length > 0) await host.perform(removals);
-    return old.map(({ hash }) => hash);
-  };
+  const collect = (needed: readonly string[], spare: number) => collectCheckpoints(host, directory, needed, spare);
   return {
     findCheckpoint,
     readRollbackPointer,
@@ -88,13 +82,10 @@ export function checkpointStore(host: Host, directory: string) {
     reserveRollback: async (hash: string | null, needed: readonly string[]): Promise<void> => {
       const operations = await reserveChanges(host, directory, hash === (await readRollbackPointer()) ? null : hash);
       if (operations.length === 0) return;
-      try {
+      await host.perform(operations).catch(async (error: unknown) => {
+        if ((await collect(needed, 0)).length === 0) throw error;
         await host.perform(operations);
-      } catch (error) {
-        const removed = await collect(needed, 0);
-        if (removed.length === 0) throw error;
-        await host.perform(operations);
-      }
+      });
     },
     /** Removes unneeded checkpoints and the reserved file, so that a small file can be written to a full disk. */
     freeReserve: async (needed: readonly string[]): Promise<void> => {
@@ -108,6 +99,14 @@ export function checkpointStore(host: Host, directory: string) {
       await host.perform(problems.length === 0 ? [{ kind: 'remove-file', path }] : write);
     },
   };
+}
+
+async function collectCheckpoints(host: Host, directory: string, needed: readonly string[], spare: number): Promise<readonly string[]> {
+  const others = (await listCheckpoints(host, directory)).filter(({ hash }) => !needed.includes(hash));
+  const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
+  const removals = old.flatMap(({ hash }) => removeCheckpoint(checkpointDirectory(directory, hash)));
+  if (removals.length > 0) await host.perform(removals);
+  return old.map(({ hash }) => hash);
 }
 
 async function listCheckpoints(host: Host, directory: string, signal?: AbortSignal) {

@@ -5,8 +5,7 @@ import { combineFacts } from '../../host/facts/fact.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import type { Operation } from '../../host/operation/operation.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
-import type { Observation } from '../../kubelet/health/assess.ts';
-import { type HostHealth, type ObserveHealthOptions, observeHealth } from '../../kubelet/health/observe.ts';
+import { observeHealth } from '../../kubelet/health/observe.ts';
 import { hashInPath, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
 import { type managerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
@@ -14,7 +13,7 @@ import { type managerStateSwitches, NO_STATE_SWITCH } from './manager-state-swit
 const UNIT = 'kubelet';
 
 /** Observes the kubelet of a host, and the payload that its process runs. */
-export async function inspectKubelet(host: Host, options: ObserveHealthOptions): Promise<HostHealth & Pick<Observation, 'runs'>> {
+export async function inspectKubelet(host: Host, options: Parameters<typeof observeHealth>[1]) {
   const { commandLine, ...seen } = await observeHealth(host, options);
   return { ...seen, runs: runsOf(commandLine) };
 }

@@ -16,9 +16,9 @@ import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/runn
 import type { Observation } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
 import { minorOfNode, readNodeReport } from '../../kubelet/health/observe-change.ts';
+import type { PodWatch } from '../../kubelet/health/pod-watch.ts';
 import { type ProbedKubelet, pauseImageOn, removeStaleProbe } from '../../kubelet/health/run-probe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
-import type { WorkloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { shutdownField, shutdownSeconds } from '../../kubelet/workload/shutdown-risks.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
@@ -53,13 +53,14 @@ interface KubeletWatchOptions {
   readonly catalogue: Catalogue;
   readonly clock: Clock;
   readonly configz: ConfigzSource;
-  readonly workload: WorkloadWatch;
+  readonly workload: PodWatch;
   /** Called with the reason why configz could not be read. */
   readonly onIssue: (message: string) => void;
   readonly signal: AbortSignal;
 }
 
 const DEFAULT_MAX_PODS = 110;
+const NOT_HEALTHY = 'the kubelet was not healthy before the change';
 
 interface Watch extends KubeletWatchOptions {
   readonly readPayload: (hash: string | null) => Promise<ParsedHostFile>;
@@ -117,7 +118,7 @@ async function inspect(watch: Watch, state: AgentState): Promise<Observation> {
   const own = nodeOf(watch, state);
   const payload = await watch.readPayload(desired);
   const config = configOf(payload, catalogue, minorOfNode(node));
-  const since = { restarts: state.watch.restarts, sinceSeconds: switchedAt / 1000, signal };
+  const since = { restarts: state.watch.exits.restarts, sinceSeconds: switchedAt / 1000, signal };
   const { pid, ageMs, ...seen } = await inspectKubelet(host, { healthzUrl: healthzUrl(config), ...since });
   const isDesired = desired !== null && seen.runs === desired && pid !== null;
   const isProven = isDesired && (await proven.of(pid, () => prove(watch, desired, ageMs))) !== null;
@@ -135,7 +136,8 @@ async function inspect(watch: Watch, state: AgentState): Promise<Observation> {
   // The pods of a Node that was deleted are deleted with it.
   if (own === null) return { ...observation, shutdownIssue };
   const isUp = isStarted && nodeReport.ready?.is === true;
-  const { losses, probe } = await workload.inspect(state.baseline, probedKubelet(config, node), isUp ? pid : null);
+  const { losses } = await workload.losses(state.baseline);
+  const probe = await workload.probe(state.baseline, probedKubelet(config, node), isUp ? pid : null);
   return { ...observation, shutdownIssue, losses: state.mayLosePods ? [] : losses, probe };
 }
 
@@ -154,7 +156,7 @@ async function recordBaseline(watch: Watch): Promise<TrialBaseline> {
   // A kubelet that is starting shows nothing about the credential.
   const isKnown = isUp || isReady === false;
   return {
-    ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known))),
+    ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known) ? null : NOT_HEALTHY)),
     isReady,
     pressures,
     cpuShare,

@@ -42,8 +42,11 @@ export function managerStateSwitches(options: ManagerStateOptions) {
   const { host } = options;
   const path = managerStatesFile(options.directory);
   const removal: Operation = { kind: 'remove-file', path };
-  const readSaved = async (): Promise<SavedStates | null> =>
-    SAVED.safeParse(parseJsonObject((await observe(host, fileFacts([path]))).get(path)?.content ?? '')).data ?? null;
+  /** The copies; null: none, or damaged. */
+  const readCopies = async (): Promise<{ readonly exists: boolean; readonly saved: SavedStates | null }> => {
+    const text = (await observe(host, fileFacts([path]))).get(path)?.content;
+    return { exists: text !== undefined, saved: SAVED.safeParse(parseJsonObject(text ?? '')).data ?? null };
+  };
   return {
     /**
      * Plans the removal of the state files with which the kubelet would exit, or, for a rollback, their restoration.
@@ -51,12 +54,12 @@ export function managerStateSwitches(options: ManagerStateOptions) {
      * @param to the configuration to set
      */
     plan: async (from: string | null, to: string | null): Promise<StateSwitch> => {
-      const saved = await readSaved();
+      const { exists, saved } = await readCopies();
       if (saved !== null && saved.of === to) return { save: [], replace: restored(saved), finish: [removal] };
       // A repeated switch has saved the files before.
       if (from === to) return NO_STATE_SWITCH;
       const found = await statesToReplace(from, to, options);
-      if (found === null) return saved === null ? NO_STATE_SWITCH : { ...NO_STATE_SWITCH, finish: [removal] };
+      if (found === null) return exists ? { ...NO_STATE_SWITCH, finish: [removal] } : NO_STATE_SWITCH;
       const earlier = saved !== null && saved.of === from ? saved.files : {};
       const files = Object.fromEntries(Object.entries(found.files).map(([name, content]) => [name, content ?? earlier[name] ?? null]));
       const record: SavedStates = { of: from, files };
@@ -66,9 +69,9 @@ export function managerStateSwitches(options: ManagerStateOptions) {
         finish: [],
       };
     },
-    /** Whether an interrupted switch has left the kubelet stopped. */
+    /** Whether an interrupted switch has left the kubelet stopped: its copies, also damaged ones, show the switch. */
     isStopped: async (): Promise<boolean> => {
-      if ((await readSaved()) === null) return false;
+      if (!(await readCopies()).exists) return false;
       const unit = await observe(host, unitState('kubelet'));
       return unit?.activeState === 'inactive' || unit?.activeState === 'failed';
     },
@@ -77,8 +80,8 @@ export function managerStateSwitches(options: ManagerStateOptions) {
      * @param of only the copies of this configuration, which has been restored. Default: all
      */
     forget: async (of?: string | null): Promise<void> => {
-      const saved = await readSaved();
-      if (saved !== null && (of === undefined || saved.of === of)) await host.perform([removal]);
+      const { exists, saved } = await readCopies();
+      if (exists && (of === undefined || saved === null || saved.of === of)) await host.perform([removal]);
     },
   };
 }

@@ -8,6 +8,7 @@ import {
   type Timing,
 } from '../../kubelet/health/assess.ts';
 import { mergeBaselines, type TrialBaseline, withoutPods } from '../../kubelet/health/baseline.ts';
+import { NO_EXITS } from '../../kubelet/health/exits.ts';
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/layers/config-source.ts';
 import {
   type AgentEffect,
@@ -199,10 +200,9 @@ function recorded(state: AgentState, { id, baseline }: EventOf<'recorded'>): Age
   return { state: baseline === null ? state : { ...state, baseline: mergeBaselines(state.baseline, baseline) }, effects: [effect] };
 }
 
-function switched(state: AgentState, event: EventOf<'switched'>, now: number): AgentTransition {
+function switched(state: AgentState, { id, restarts, runs }: EventOf<'switched'>, now: number): AgentTransition {
   // The result of a superseded switch: the current one will be answered too.
-  if (state.switching?.id !== event.id) return { state, effects: [] };
-  const { restarts, runs } = event;
+  if (state.switching?.id !== id) return { state, effects: [] };
   const active = desiredPayload(state);
   const isObserved = runs === (active?.hash ?? 'local');
   return {
@@ -212,7 +212,7 @@ function switched(state: AgentState, event: EventOf<'switched'>, now: number): A
       active,
       lastObserved: isObserved ? active : state.lastObserved,
       notObservedReason: isObserved ? null : NOT_OBSERVED,
-      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts },
+      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, exits: { ...NO_EXITS, restarts, fewest: restarts } },
       // The configuration of an unfinished trial has been replaced.
       baseline: state.phase === 'trial' ? state.baseline : null,
     },

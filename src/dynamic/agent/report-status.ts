@@ -28,7 +28,7 @@ const MOST_WAITING = 50;
  * increasing, jittered delays.
  */
 export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName' | 'clock' | 'random' | 'timing' | 'signersFile'>) {
-  const { cluster, nodeName, clock, random } = options;
+  const { cluster, nodeName, clock } = options;
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
   let node: KubeObject | null = null;
@@ -83,26 +83,30 @@ export function statusReporter(options: Pick<AgentOptions, 'cluster' | 'nodeName
     run: async (signal: AbortSignal): Promise<void> => {
       for (let failures = 0; !signal.aborted; ) {
         dirty = false;
-        let isFailed = false;
-        try {
-          await deliver();
-          failures = 0;
-        } catch {
-          isFailed = true;
-          failures++;
-        }
+        failures = await deliver().then(
+          () => 0,
+          () => failures + 1,
+        );
         if (signal.aborted) return;
-        if (isFailed) {
-          const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
-          const pause = new AbortController();
-          received = pause;
-          const removeListener = onAbort(signal, (reason) => pause.abort(reason));
-          await clock.sleep(delayMs, pause.signal).catch(() => undefined);
-          removeListener();
+        if (failures > 0) {
+          received = new AbortController();
+          await delayAfter(failures, { ...options, signal }, received);
         } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
       }
     },
   };
+}
+
+/** The delay after failed requests, which `received` ends. */
+async function delayAfter(
+  failures: number,
+  { clock, random, signal }: Pick<AgentOptions, 'clock' | 'random' | 'signal'>,
+  received: AbortController,
+): Promise<void> {
+  const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
+  const removeListener = onAbort(signal, (reason) => received.abort(reason));
+  await clock.sleep(delayMs, received.signal).catch(() => undefined);
+  removeListener();
 }
 
 async function nextTouch(signal: AbortSignal, onWake: (resolve: () => void) => void): Promise<void> {

@@ -5,7 +5,7 @@ import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { configMapData } from '../../kube/object.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
-import { workloadWatch } from '../../kubelet/health/trial-pods.ts';
+import { trialPods } from '../../kubelet/health/trial-pods.ts';
 import { describeSource } from '../../kubelet/layers/config-source.ts';
 import { type AgentOptions, canReplaceManagerState } from './agent-options.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from './checkpoint-store.ts';
@@ -66,7 +66,7 @@ function assembleAgent(options: AgentOptions, store: CheckpointStore, loaded: St
   for (const path of loaded.damaged) report('warning', 'AGENT_STATE_DAMAGED', `${path} cannot be read; ${copy}`);
   const status = statusReporter({ ...options, cluster });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
-  const workload = workloadWatch({ ...options, onIssue });
+  const workload = trialPods({ ...options, onIssue });
   const watch = kubeletWatch({ ...options, cluster, store, configz: configzSource(options), workload, onIssue });
   const onState = (state: AgentState): void => {
     if (state.phase !== 'trial') void workload.end();

@@ -149,6 +149,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
     ],
     refusals: found.refusals,
     node: found.node,
+    isDown: found.isDown,
   };
 }
 

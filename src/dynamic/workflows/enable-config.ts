@@ -116,7 +116,7 @@ async function prepareEnable(context: PhaseContext, options: EnableOptions): Pro
   const found = await observeDynamicHost(context, options, { backend: options.backend, needsNode: true });
   const { backend } = found;
   const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
-  return { ...prepared, node: found.node, refusals: [...found.refusals, ...prepared.refusals] };
+  return { ...prepared, node: found.node, isDown: found.isDown, refusals: [...found.refusals, ...prepared.refusals] };
 }
 
 async function isMissing({ host, signal }: PhaseContext, path: string): Promise<boolean> {

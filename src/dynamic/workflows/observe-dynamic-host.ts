@@ -12,6 +12,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import { execStartWords, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { observeUnitTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { commandLineWithDropIn, lastFlag, withoutDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { ChangeUnitsInput } from '../../kubeadm/phases/change-units.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue/catalogue.ts';
@@ -38,6 +39,8 @@ export interface DynamicHost {
   readonly minor: Minor;
   /** The Node that the host proved to be, or that the operator named; null: refused. */
   readonly node: NodeClaim | null;
+  /** The Node is registered, and not Ready. */
+  readonly isDown: boolean;
   readonly nodeName: string | null;
   readonly machine: string | null;
   readonly unitTexts: UnitTexts | null;
@@ -89,6 +92,7 @@ export async function observeDynamicHost(
     backend,
     minor,
     node: identified.claim,
+    isDown: identified.node !== null && !isNodeReady(identified.node),
     nodeName,
     machine: os.machine,
     unitTexts,

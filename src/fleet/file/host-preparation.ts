@@ -24,12 +24,14 @@ import { isTemplate } from './scope.ts';
 /** Resolves the preparation of a host; undefined: nothing declared. */
 export function hostPreparation(host: MergedHost): HostPreparation | undefined {
   const proxy = hostProxy(host);
+  const files = hostFiles(host);
   const preparation: HostPreparation = {
     swap: host.setting('swap') === 'off' ? 'off' : null,
     kernelModules: kernelModules(host),
     sysctls: sysctls(host),
     install: install(host),
     ...(proxy === undefined ? {} : { proxy }),
+    ...(files === undefined ? {} : { files }),
   };
   return Object.values(preparation).every((value) => value === null) ? undefined : preparation;
 }
@@ -58,6 +60,23 @@ function sysctls({ entry, setting, findings, place, report }: MergedHost): Reado
       });
   }
   return values;
+}
+
+/** Files that kubeletadm writes itself: two contents of one file would replace each other in every run. */
+const OWN_FILE =
+  /^\/var\/lib\/kubelet\/|^\/etc\/kubernetes\/(?:(?:pki|manifests|kubelet\.conf\.d)\/|[^/]+\.conf$)|\/kubelet\.service(?:\.d\/|$)|kubeletadm/;
+
+function hostFiles({ setting, place, report }: MergedHost): HostPreparation['files'] | undefined {
+  const files = setting('files');
+  for (const [path, { content }] of Object.entries(files ?? {})) {
+    const at = place('files', path);
+    if (!/^\/[^\0\n]*[^\0\n/]$/.test(path) || path.split('/').some((part, i) => i > 0 && /^\.{0,2}$/.test(part)))
+      report(invalidFleetValue(`${JSON.stringify(path)} is not the absolute path of a file`, 'Use a path that begins with /'), at);
+    else if (OWN_FILE.test(path))
+      report(invalidFleetValue(`kubeletadm itself writes ${path}`, 'Use the setting that decides the content of this file'), at);
+    if (content.includes('\0')) report(invalidFleetValue(`the content of ${path} contains a NUL character`), at);
+  }
+  return files && Object.fromEntries(Object.entries(files).map(([path, { content, mode = 0o644 }]) => [path, { content, mode }]));
 }
 
 type WrittenFile = NonNullable<NonNullable<FleetLayer['binaries']>['files']>[number];

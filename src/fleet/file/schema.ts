@@ -154,6 +154,11 @@ const swap = custom<'off' | 'keep'>(
   (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a valid value of swap`, hint: 'Use off or keep' }),
 );
 
+const hostFile = z.strictObject({
+  content: template.describe('Text of the file'),
+  mode: optional(mode.describe('Permissions (default: "0644")')),
+});
+
 const repository = z.strictObject({
   name: text.describe('Name of the repository, and of its files on the hosts'),
   url: template.describe('URL for the package manager'),
@@ -276,6 +281,11 @@ export const layerSettings = {
     z
       .record(z.string(), sysctlValue.meta({ template: true }))
       .describe('Kernel parameters, now and at each boot; merged over lower layers'),
+  ),
+  files: byKey(
+    z
+      .record(z.string(), hostFile)
+      .describe('Files of root to write to the host, by absolute path; merged over lower layers. A file that is no longer declared stays'),
   ),
   swap: optional(swap.describe('off: disable swap, now and at each boot')),
   proxy: byKey(proxy.describe('Proxy of the container runtime and the kubelet; merged over lower layers')),

@@ -29,6 +29,15 @@ export function requireValidValues({ outcomes }: Pick<FleetResult, 'outcomes'>):
 const FLEET_HINT =
   'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail NUMBER';
 
+const BLOCKED_HINT =
+  'Repair these hosts or exclude them from the run, and run the same command again. To permit more, raise --max-unavailable';
+
+const UNCHANGED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'not-started', 'unreachable', 'unchanged']);
+
+function wasRefused({ status }: HostOutcome): boolean {
+  return status === 'refused';
+}
+
 /**
  * The failure of a run.
  * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
@@ -38,7 +47,7 @@ const FLEET_HINT =
  * changed, 4 when some hosts succeeded, else the exit code that all failures share
  */
 export function fleetFailure(
-  { outcomes, stopped }: FleetResult,
+  { outcomes, stopped, isBlocked = false }: FleetResult,
   {
     signal,
     reads = false,
@@ -53,16 +62,17 @@ export function fleetFailure(
   const problems = [...distinctProblems(failures.filter(({ status }) => status !== 'interrupted'))];
   if (stopped !== null) {
     const message = `the run stopped before it processed ${left.length === 1 ? '1 host' : `${left.length} hosts`}: ${stopped}`;
-    problems.push({ code: 'FLEET_STOPPED', message, hint });
+    problems.push({ code: 'FLEET_STOPPED', message, hint: isBlocked ? BLOCKED_HINT : hint });
   }
   if (isInterrupted) {
     const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
     return new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
   }
-  const [exitCode = 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
+  const [exitCode = isUnchanged ? 3 : 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
-  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : 4 });
+  const isRefused = stopped !== null && outcomes.every(({ status }) => UNCHANGED.has(status)) && outcomes.some(wasRefused);
+  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : isRefused ? 3 : 4 });
 }
 
 /** An error that several hosts share, for example of their cluster, is reported once and names no host. */

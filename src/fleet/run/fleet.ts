@@ -1,6 +1,8 @@
 import { onAbort } from '../../base/abort.ts';
 import { AppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
+import type { Host } from '../../host/access/host.ts';
 import { type ParseText, parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
 import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
@@ -22,7 +24,7 @@ export interface FleetMember {
   readonly isExclusive?: boolean;
   /** Required by the later stages: if this member fails, they are skipped. */
   readonly isNeeded?: boolean;
-  /** Connects, inspects and plans; changes nothing. */
+  /** Connects, inspects and plans; changes nothing on the host. */
   open(ports: MemberPorts): Promise<OpenMember>;
 }
 
@@ -31,6 +33,10 @@ interface MemberPorts {
   readonly parseText: ParseText;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
+  /** The plan is not applied: nothing is prepared for it. If the host is changed, it is planned again before. */
+  readonly isInspection: boolean;
+  /** The connection of the inspection, which is used instead of a new one. */
+  readonly connection?: Host | undefined;
 }
 
 /** An inspected host with its plan. */
@@ -41,6 +47,8 @@ interface OpenMember {
    * @param signal stops the run between changes; absent: the run is completed
    */
   apply(signal?: AbortSignal): Promise<HostPlan>;
+  /** Closes all but the connection, with which the host is opened again. Absent: there is none to keep. */
+  release?(): Promise<Host>;
   close(): Promise<void>;
 }
 
@@ -60,17 +68,17 @@ export interface HostOutcome {
 export interface FleetRules extends RolloutRules {
   /** Number of hosts inspected or changed at the same time. */
   readonly parallel: number;
-  /** Number of open connections, including those of queued hosts. */
+  /** Number of hosts with an open connection, including queued ones. */
   readonly maxOpen: number;
   /** Only inspect and plan; stages do not wait for each other. */
   readonly dryRun: boolean;
   /** Run the phases of unchanged hosts as well, which verifies their state. */
   readonly verifyUnchanged?: boolean;
   /**
-   * With `observesFirst` and several hosts: close each host after its inspection, and plan it again when its change is
-   * started, which may be much later.
+   * Inspect all hosts before the first change. Each of several hosts is planned again when its change is started, which may
+   * be much later. Connections are kept in between, but no more than `maxOpen` are open.
    */
-  readonly plansAgain?: boolean;
+  readonly observesFirst?: boolean;
 }
 
 /** Counters for progress output. */
@@ -92,6 +100,8 @@ export interface FleetPorts {
   reporterOf(host: string): Reporter;
   /** Nodes claimed by hosts: a Node claimed by two hosts is not changed. */
   readonly claims?: NodeClaims;
+  /** With `observesFirst`: called when all hosts were inspected. If it throws, no host is changed, and the run throws the error. */
+  inspected?(outcomes: readonly HostOutcome[]): void;
   /** Called and awaited before the first change of a host. */
   begins?(host: string): Promise<void>;
   /** Called and awaited when a host has ended. */
@@ -104,12 +114,14 @@ export interface FleetResult {
   readonly outcomes: readonly HostOutcome[];
   /** Reason why hosts were skipped, as a clause; null: none was. */
   readonly stopped: string | null;
+  /** They were skipped because so many hosts were down. */
+  readonly isBlocked?: boolean;
 }
 
 /**
  * Plans and applies on many hosts in parallel. A host is changed as soon as its plan and the rules permit;
  * unreachable hosts do not delay others.
- * @throws errors other than AppError, after the hosts in progress have ended
+ * @throws errors of `inspected`, and errors other than AppError, after the hosts in progress have ended
  */
 export async function runFleet(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts): Promise<FleetResult> {
   const run = new FleetRun(members, rules, ports);
@@ -119,6 +131,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 /** A host and its state in the run. */
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
+  isDown: boolean;
   isVerified: boolean;
   isStarted: boolean;
   readonly member: FleetMember;
@@ -134,30 +147,38 @@ class FleetRun {
   readonly #rules: FleetRules;
   readonly #ports: FleetPorts;
   readonly #parseText = parseEqualTextsOnce();
+  /** Number of queued hosts with an open connection. */
+  #kept = 0;
+  #isInspected = false;
+  /** Starts no further host, and is thrown at the end. */
   #bug: { readonly error: unknown } | null = null;
   #wake: () => void = () => undefined;
 
   constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
-    this.#rules = rules.dryRun ? { ...rules, canary: 0 } : rules;
+    this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : rules;
     this.#ports = ports;
     this.#members = members.map((member) => {
       const { name, stage, isExclusive, isNeeded } = member;
       const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
-      return { name, ...place, state: 'waiting', isVerified: false, isStarted: false, member, reporter: null, open: null, outcome: null };
+      const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
+      return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
   }
 
   async run(): Promise<FleetResult> {
     const { signal } = this.#ports;
     const forget = onAbort(signal, () => this.#wake());
+    let blocked: readonly string[] = [];
     try {
       for (;;) {
         const step = nextStep(this.#members, this.#rules);
+        this.#checkInspected();
         if (!signal.aborted && this.#bug === null) {
           for (const one of step.start) this.#run(one, 'in-progress', () => this.#change(one));
           for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
         }
         this.#reportProgress(step);
+        blocked = step.blocked;
         if (!this.#members.some(({ state }) => state === 'inspecting' || state === 'in-progress')) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -167,10 +188,11 @@ class FleetRun {
       forget();
     }
     await this.#endOthers();
-    const { stopped } = nextStep(this.#members, this.#rules);
+    const stopped = nextStep(this.#members, this.#rules).stopped ?? blockedReason(blocked);
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
-    return { outcomes, stopped: outcomes.some(({ status }) => status === 'not-started') ? stopped : null };
+    if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };
+    return { outcomes, stopped, isBlocked: blocked.length > 0 };
   }
 
   /** Inspects or changes a host. Its state changes when its result has been reported. */
@@ -186,33 +208,58 @@ class FleetRun {
       });
   }
 
-  async #inspect(one: RunningMember): Promise<void> {
-    const { dryRun, observesFirst, verifyUnchanged } = this.#rules;
-    const open = await this.#open(one);
-    if (open === null) return;
-    const isQueued = hasChangesOrDeferred(open.planned.host) || verifyUnchanged === true;
-    if (observesFirst !== true && (dryRun || !isQueued)) await this.#endPlanned(one, open);
-    else if (dryRun || this.#plansAgain) {
-      await settle(open.close());
-      one.open = { ...open, close: async () => undefined };
+  /** Calls `inspected` once. */
+  #checkInspected(): void {
+    if (this.#isInspected || this.#rules.observesFirst !== true) return;
+    if (this.#members.some(({ state }) => state === 'waiting' || state === 'inspecting')) return;
+    this.#isInspected = true;
+    try {
+      this.#ports.inspected?.(this.#members.flatMap(({ outcome }) => outcome ?? []));
+    } catch (error) {
+      this.#bug ??= { error };
     }
   }
 
+  async #inspect(one: RunningMember): Promise<void> {
+    const { dryRun, observesFirst, parallel, maxOpen } = this.#rules;
+    const open = await this.#open(one, { isInspection: dryRun || this.#plansAgain });
+    if (open === null) return;
+    if (observesFirst !== true && (dryRun || !this.#isToChange(open))) return this.#endPlanned(one, open);
+    if (!dryRun && !this.#plansAgain) return;
+    if (!dryRun && open.release !== undefined && this.#kept + parallel < maxOpen) {
+      this.#kept++;
+      return;
+    }
+    const { planned, apply } = open;
+    one.open = { planned, apply, close: async () => undefined };
+    await settle(open.close());
+  }
+
   get #plansAgain(): boolean {
-    return this.#rules.plansAgain === true && this.#members.length > 1;
+    const { observesFirst, dryRun } = this.#rules;
+    return observesFirst === true && !dryRun && this.#members.length > 1;
+  }
+
+  #isToChange({ planned }: OpenMember): boolean {
+    return hasChangesOrDeferred(planned.host) || this.#rules.verifyUnchanged === true;
   }
 
   /** Connects, inspects and plans a host. Null: the host has ended. */
-  async #open(one: RunningMember): Promise<OpenMember | null> {
+  async #open(one: RunningMember, purpose: Pick<MemberPorts, 'isInspection' | 'connection'>): Promise<OpenMember | null> {
     const { signal, reporterOf } = this.#ports;
     one.reporter ??= this.#plansAgain ? warningOnce(reporterOf(one.name)) : reporterOf(one.name);
-    const found = await settle(one.member.open({ reporter: one.reporter, signal, parseText: this.#parseText }));
+    const found = await settle(one.member.open({ reporter: one.reporter, signal, parseText: this.#parseText, ...purpose }));
     if ('error' in found) {
+      // The connection may have been lost since the inspection.
+      if (purpose.connection !== undefined && !signal.aborted && isUnreachable(found.error))
+        return this.#open(one, { isInspection: false });
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
+      one.isDown = status === 'unreachable';
       await this.#end(one, { status, plan: null, error: found.error });
       return null;
     }
     one.open = found.value;
+    one.isDown = found.value.planned.isDown === true;
     return found.value;
   }
 
@@ -230,15 +277,19 @@ class FleetRun {
     return clashes.length === 0 ? outcome : { ...outcome, ...plannedOutcome(plan, clashes) };
   }
 
+  /** Opens an inspected host again. */
+  async #openAgain(one: RunningMember, { release }: OpenMember): Promise<OpenMember | null> {
+    one.open = null;
+    return this.#open(one, { isInspection: false, connection: await release?.() });
+  }
+
   async #change(one: RunningMember): Promise<void> {
     const inspected = one.open as OpenMember;
+    if (this.#plansAgain && inspected.release !== undefined) this.#kept--;
     const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
-    if (clashes.length > 0 || this.#rules.dryRun) {
-      await this.#endPlanned(one, inspected, clashes);
-      return;
-    }
+    if (clashes.length > 0 || this.#rules.dryRun || !this.#isToChange(inspected)) return this.#endPlanned(one, inspected, clashes);
     one.isStarted = true;
-    const open = this.#plansAgain ? await this.#open(one) : inspected;
+    const open = this.#plansAgain ? await this.#openAgain(one, inspected) : inspected;
     if (open === null || (this.#plansAgain && this.#ports.signal.aborted)) return;
     await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
@@ -294,6 +345,13 @@ class FleetRun {
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
     });
   }
+}
+
+/** Why no further host is changed although the failures permit it; null: none is down. */
+function blockedReason(down: readonly string[]): string | null {
+  if (down.length === 0) return null;
+  const are = down.length === 1 ? 'is' : 'are';
+  return `${namesText(sortedNames(down))} ${are} unreachable or not Ready, and --max-unavailable permits no further host`;
 }
 
 /** Reports equal warnings once. */

@@ -43,13 +43,14 @@ export function workflowMember(member: WorkflowMember): FleetMember {
   const { name, clock } = member;
   return {
     name,
-    open: async ({ reporter, signal, parseText }) => {
-      const host = await member.connect(reporter);
+    open: async ({ reporter, signal, parseText, connection }) => {
+      const host = connection ?? (await member.connect(reporter));
       let own: Cluster | null = null;
-      const close = async (): Promise<void> => {
+      const release = async (): Promise<Host> => {
         await own?.close();
-        await host.close();
+        return host;
       };
+      const close = async (): Promise<void> => (await release()).close();
       try {
         own = (await member.clusterOf?.(host)) ?? null;
         const claim = rememberedClaim(member.claims?.of(name));
@@ -65,6 +66,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
             const done = apply(until === undefined ? context : { ...context, signal: until });
             return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
           },
+          release,
           close,
         };
       } catch (error) {

@@ -1,14 +1,13 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
-import type { Host } from '../../host/access/host.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
-import type { FleetFilePorts, FleetRunPorts, HostConnections } from '../ports.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../run/fleet.ts';
-import { fleetFailure } from '../run/fleet-failure.ts';
-import { type Approval, type ApprovedTasks, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
+import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
+import { type Approval, type ApprovedTasks, approvePlan, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { canaryRules, fleetRules, MOST_OPEN } from './fleet-rules.ts';
+import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
@@ -47,7 +46,7 @@ interface ApplyFleetView {
   /** Asks the operator, unless the request is approved already. */
   readonly approval: Approval;
   /**
-   * The run begins. Of hosts that ended while all hosts were inspected, the ports of the run receive only the end.
+   * The run begins. Of hosts that ended while they were planned for the approval, the ports of the run receive only the end.
    * @param canary number of hosts that are changed first
    */
   begin(run: InterruptedRun, canary: number): FleetRunView;
@@ -92,50 +91,37 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
-  const inspects = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
-  const kept = inspects ? keptConnections(services) : null;
-  const ports = { ...services, ...(kept === null ? {} : { connectHost: kept.connectHost }) };
-  try {
-    const all = { ...work, tasks };
-    const approved = asks
-      ? await approvePlan(services, all, { approval: view.approval, canaries })
-      : inspects
-        ? await inspectHosts(ports, all, view.approval)
-        : { tasks, outcomes: [] };
-    kept?.stopKeeping();
-    const hosts = tasks.map(({ host }) => host.name);
-    return await recordRun(services, journals, { command: 'apply', subject, hosts }, async (journal) => {
-      const interruption = { hosts, retryCommand: retryCommandOf(planFile, work.request.file) };
-      const running = view.begin(interruption, approved.tasks.length === 1 ? 0 : rules.canary);
-      const refusedBefore = inspects ? approved.outcomes.filter(({ status }) => status === 'refused').length : 0;
-      const result = await applyTasks(ports, work, { journal, rules: { ...rules, refusedBefore }, view: running, approved });
-      return withUnplanned(work, failureOf(fleetFailure(result, services), approved));
-    });
-  } finally {
-    await kept?.close();
-  }
-}
-
-/** Exit code 3 if hosts were refused before any host was changed. */
-function failureOf(failure: AppError | null, { stopped }: ApprovedTasks): AppError | null {
-  return failure === null || stopped === undefined ? failure : new AppError(failure.problems, { exitCode: 3, cause: failure });
+  const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
+  const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
+  const hosts = tasks.map(({ host }) => host.name);
+  return recordRun(services, journals, { command: 'apply', subject, hosts }, async (journal) => {
+    const interruption = { hosts, retryCommand: retryCommandOf(planFile, work.request.file) };
+    const running = view.begin(interruption, approved.tasks.length === 1 ? 0 : rules.canary);
+    const result = await applyTasks(services, work, { journal, rules, inspectsFirst, view: running, approved });
+    return withUnplanned(work, fleetFailure(result, services));
+  });
 }
 
 interface RunParts {
   readonly journal: RunJournal;
   readonly rules: FleetRules;
+  readonly inspectsFirst: boolean;
   readonly view: FleetRunView;
   readonly approved: ApprovedTasks;
 }
 
-async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, rules, view, approved }: RunParts): Promise<FleetResult> {
+async function applyTasks(
+  services: FleetRunPorts,
+  work: FleetTasks,
+  { journal, rules, inspectsFirst, view, approved }: RunParts,
+): Promise<FleetResult> {
   const { reporter } = view;
-  const { tasks, outcomes: planned, stopped = null } = approved;
+  const { tasks, outcomes: planned } = approved;
   const ports = journaled(view.ports, journal, services);
   try {
     for (const outcome of planned) if (outcome.status !== 'pending') await ports.ended?.(outcome);
     if (tasks.length === 0) {
-      const result = { outcomes: planned, stopped };
+      const result = { outcomes: planned, stopped: null };
       view.close();
       view.done(result);
       return result;
@@ -143,7 +129,11 @@ async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, 
     const run = await openFleetRun(services, work.request, { ...work, tasks, reporter });
     try {
       if (run.access !== null) requireSameServer(work, run.access);
-      const applied = await runFleet(run.members, rules, { ...ports, claims: run.claims });
+      // Hosts that wait for the bootstrap of a cluster cannot be inspected.
+      const observesFirst = inspectsFirst && run.access !== null;
+      const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
+      const own = { ...rules, observesFirst, stopsIfRefused: observesFirst };
+      const applied = await runFleet(run.members, own, { ...ports, claims: run.claims, inspected });
       view.close();
       await run.finish(applied);
       const result = planned.length === 0 ? applied : withPlanned(applied, planned);
@@ -183,57 +173,4 @@ function requireSameServer({ server }: FleetTasks, { apiServer }: FleetAccess): 
     },
     { exitCode: 2 },
   );
-}
-
-/** Connections to hosts that are inspected first and changed later. */
-interface KeptConnections extends Pick<HostConnections, 'connectHost'> {
-  /** Closes the connections that are kept now, at the end of the run; connections that end later are not kept. */
-  close(): Promise<void>;
-  /** Connections that end from now on are not kept. */
-  stopKeeping(): void;
-}
-
-interface Kept {
-  /** @param reporter logs the further requests */
-  take(reporter: Reporter | undefined): Host;
-  close(): Promise<void>;
-}
-
-/**
- * Keeps one ended connection to each host, up to the number of open connections of a run, and returns it when the host
- * is connected again. Every further connection is a new one, also the one that confirms a change.
- */
-export function keptConnections({ connectHost }: Pick<HostConnections, 'connectHost'>): KeptConnections {
-  const all = new Map<string, Kept>();
-  let keeps = true;
-  const keepable = (name: string, host: Host, log: { reporter: Reporter | undefined }): Host => ({
-    ...host,
-    close: async () => {
-      if (!keeps || all.has(name) || all.size >= MOST_OPEN) return host.close();
-      const take = (reporter: Reporter | undefined): Host => {
-        log.reporter = reporter;
-        return keepable(name, host, log);
-      };
-      all.set(name, { take, close: () => host.close() });
-    },
-  });
-  return {
-    connectHost: async (target, reporter) => {
-      const name = target.member?.name;
-      if (name === undefined) return connectHost(target, reporter);
-      const kept = all.get(name);
-      all.delete(name);
-      if (kept !== undefined) return kept.take(reporter);
-      const log = { reporter };
-      const { verbosity } = reporter ?? {};
-      return keepable(name, await connectHost(target, { verbosity, report: (event) => log.reporter?.report(event) }), log);
-    },
-    stopKeeping: () => {
-      keeps = false;
-    },
-    close: async () => {
-      keeps = false;
-      await Promise.all([...all.values()].map(({ close }) => close()));
-    },
-  };
 }

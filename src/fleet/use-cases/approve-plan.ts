@@ -6,7 +6,7 @@ import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
-import type { FleetRunInput, FleetTask } from './fleet-members.ts';
+import type { FleetTask } from './fleet-members.ts';
 import { toPlan } from './fleet-request.ts';
 import { type canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import type { FleetTasks } from './fleet-tasks.ts';
@@ -36,8 +36,6 @@ export interface ApprovedTasks {
   readonly tasks: readonly FleetTask[];
   /** All hosts as planned, in the order of the run; empty: the results of the run are those of all hosts. */
   readonly outcomes: readonly HostOutcome[];
-  /** The reason why no host is changed, as a clause. Absent: the hosts are changed. */
-  readonly stopped?: string;
 }
 
 /**
@@ -94,44 +92,17 @@ export async function approvePlan(
   return { tasks, outcomes };
 }
 
-/**
- * Inspects all hosts before the first is changed, with the checks of a run. If a reachable host is refused, no host is
- * changed, unless their number is within `--max-fail`. The changes are planned again when they are made. Hosts that wait for
- * the bootstrap of a cluster are not inspected.
- * @throws AppError with exit code 2 if a host does not accept a value of the file; errors of opening the cluster; an
- * interruption
- */
-export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<ApprovedTasks> {
-  const { result, access } = await planTasks(services, work, approval, { isStrict: true });
-  throwIfInterrupted(services, result);
-  if (access === null) return { tasks: work.tasks, outcomes: [] };
-  // The plans are made again: only the results of the other hosts are needed.
-  const outcomes = result.outcomes.map((outcome) => (outcome.status === 'pending' ? { ...outcome, plan: null } : outcome));
-  const refused = outcomes.filter(({ status }) => status === 'refused').length;
-  const { maxFail } = fleetRules(work.request, work.tasks.length);
-  const stopped = `${refused} of ${outcomes.length} hosts ${refused === 1 ? 'was' : 'were'} refused, and nothing was changed`;
-  if (refused > (maxFail ?? 0))
-    return { tasks: [], outcomes: outcomes.map((one) => (one.status === 'pending' ? { ...one, status: 'not-started' } : one)), stopped };
-  return { tasks: work.tasks.filter((_, i) => outcomes[i]?.status === 'pending'), outcomes };
-}
-
 function throwIfInterrupted(services: FleetRunPorts, result: FleetResult): void {
   const failure = services.signal.aborted ? fleetFailure(result, services) : null;
   if (failure !== null) throw failure;
 }
 
-async function planTasks(
-  services: FleetRunPorts,
-  work: FleetTasks,
-  approval: Approval,
-  { isStrict = false }: Pick<FleetRunInput, 'isStrict'> = {},
-) {
+async function planTasks(services: FleetRunPorts, work: FleetTasks, approval: Approval) {
   const request = toPlan(work.request);
   const watch = approval.planning();
   try {
-    const run = await openFleetRun(services, request, { ...work, isStrict, reporter: watch.reporter });
+    const run = await openFleetRun(services, request, { ...work, reporter: watch.reporter });
     try {
-      if (isStrict && run.access === null) return { result: { outcomes: [], stopped: null }, access: null };
       // All refusals are listed, however many are permitted.
       const rules = { ...fleetRules(request, work.tasks.length), maxFail: null };
       const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });

@@ -43,8 +43,10 @@ async function checkHost(services: NodeCommandPorts, target: HostTarget, { setti
     const own = cluster ?? (await clusterOf(host));
     try {
       const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
-      const damaged = [...existing.certificates, ...existing.cas].filter(({ certificate }) => certificate === 'unreadable');
-      if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
+      const damaged = [...existing.certificates, ...existing.cas].flatMap(({ crt, certificate }) =>
+        typeof certificate === 'string' ? [{ ...pkiUnreadable(crt, certificate), host: host.name }] : [],
+      );
+      if (damaged.length > 0) throw new AppError(damaged);
       return { name: host.name, info: expirationInfo(existing, services.clock.now()), hasReadCluster: existing.hasReadCluster };
     } finally {
       if (cluster === null) await own?.close();

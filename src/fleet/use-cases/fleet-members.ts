@@ -47,8 +47,6 @@ export interface FleetRunInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  /** In a dry run: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
-  readonly isStrict?: boolean;
   readonly reporter: Reporter;
 }
 
@@ -77,10 +75,9 @@ export async function fleetMembers(
 ): Promise<readonly FleetMember[]> {
   const { access, tasks, file } = input;
   const run = { ...request.run, allow: request.run.allow ?? DEFAULT_ALLOWED };
-  const { dryRun } = run;
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
-  const writing = hostWriteOptions(services, request.writing);
+  const writing = hostWriteOptions(services, request);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,
@@ -108,14 +105,14 @@ export async function fleetMembers(
     };
     const common = {
       ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims },
-      writing: dryRun ? null : await writing(target),
+      writing: await writing(target),
     };
     const { hooks: _, ...withoutHooks } = host;
     const exact = operations === undefined || request.replan ? undefined : origin;
     const planOf = planAfterPreparation(input.ignoresHooks === true ? withoutHooks : host, sources, { ...run, exact });
     const member =
       role === 'control-plane'
-        ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, dryRun ? null : certificateKey)
+        ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, certificateKey)
         : { ...workflowMember({ ...common, planHost: planOf(joinWorkflow, join) }), stage: WORKERS };
     return approvedMember({ ...member, node: nodeRegistration.name }, task, request);
   };
@@ -125,7 +122,7 @@ export async function fleetMembers(
 /** The options for joining that all hosts of a run have in common. */
 async function sharedJoinOptions(
   services: FleetRunPorts,
-  { access, isStrict }: FleetMembersInput,
+  { access }: FleetMembersInput,
   { run, takeOver }: Pick<JoinOptions, 'run' | 'takeOver'>,
 ) {
   const catalogue = await loadCatalogue();
@@ -137,7 +134,7 @@ async function sharedJoinOptions(
     settings: [],
     patches: [],
     skipPreflight: false,
-    run: { ...run, dryRun: run.dryRun && isStrict !== true },
+    run,
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,
@@ -209,13 +206,9 @@ export function approvedMember(
 /**
  * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one
  * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
- * @param certificateKey uploads the certificates; null: plan only
+ * @param certificateKey uploads the certificates
  */
-function controlPlaneMember(
-  services: FleetRunPorts,
-  input: JoiningMemberInput,
-  certificateKey: (() => Promise<Secret>) | null,
-): FleetMember {
+function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, certificateKey: () => Promise<Secret>): FleetMember {
   const { common, planOf, join, settings } = input;
   const { name } = common;
   const patches = settings.patches?.filter(isForKubelet) ?? null;
@@ -229,7 +222,7 @@ function controlPlaneMember(
       const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
-      if (certificateKey === null)
+      if (ports.isInspection)
         return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`).open(ports);
       const { joiningMember } = await import('./join-control-plane.ts');
       return (await joiningMember(services, input, await certificateKey())).open(ports);

@@ -29,7 +29,8 @@ export function fleetRules(
     maxOpen: Math.max(parallel, MOST_OPEN),
     // A limit is pointless for one host.
     canary: total === 1 ? 0 : hostsOf(canary, total),
-    maxUnavailable: maxUnavailable === null ? parallel : Math.max(1, hostsOf(maxUnavailable, total)),
+    // Without the option, hosts that are down do not delay the others.
+    maxUnavailable: maxUnavailable === null ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
     cautious: maxFail === null && !dryRun,
     dryRun,
@@ -74,11 +75,13 @@ function namedCanaries(hosts: readonly Selectable[], wanted: string | LabelSelec
 
 export function plannedCanaries(
   { canary, canaryOrder }: ReturnType<typeof canaryRules>,
-  outcomes: readonly Pick<HostOutcome, 'host' | 'status'>[],
+  outcomes: readonly Pick<HostOutcome, 'host' | 'status' | 'plan'>[],
 ): readonly string[] {
-  const pending = new Set(outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : [])));
-  return pending.size <= 1 ? [] : canaryOrder.filter((name) => pending.has(name)).slice(0, canary);
+  const pending = outcomes.filter(({ status }) => status === 'pending');
+  const up = pending.filter(({ plan }) => plan?.isDown !== true);
+  const names = new Set((up.length > 0 ? up : pending).map(({ host }) => host));
+  return pending.length <= 1 ? [] : canaryOrder.filter((name) => names.has(name)).slice(0, canary);
 }
 
 /** Maximum number of open connections, including those of queued hosts. */
-export const MOST_OPEN = 200;
+const MOST_OPEN = 200;

@@ -1,5 +1,7 @@
 import { type AppError, isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { type AssessedNode, assessNodes } from '../../dynamic/workflows/read-nodes.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../../host/commit/record.ts';
@@ -15,14 +17,17 @@ import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspec
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/node/observe-node-source.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import { decodeDeclaredFields } from '../../kubelet/documents/decode.ts';
 import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubelet/effective/node-source.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/health/observe.ts';
-import { overridesOf, pendingOf } from '../drift/drift.ts';
+import { type Drift, type DriftEvidence, driftOf, overridesOf, pendingOf } from '../drift/drift.ts';
 import { type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../drift/host-status.ts';
+import { declaredConfiguration } from '../file/inventory-document.ts';
 import type { ResolvedHost } from '../file/model.ts';
+import { hostHistory } from '../history/host-history.ts';
 import { shownChanges } from '../plan/operations.ts';
 import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
@@ -65,6 +70,8 @@ export interface FleetStatus {
   readonly rows: readonly HostStatusRow[];
   /** Empty unless requested. */
   readonly certificates: readonly HostCertificate[];
+  /** The drift of each host, and the Nodes with their dynamic configuration; undefined unless requested. */
+  readonly details?: { readonly drifts: ReadonlyMap<string, readonly Drift[]>; readonly nodes: readonly AssessedNode[] | null } | undefined;
   /** The problems of hosts that were not inspected; null: all hosts were. */
   readonly failure: AppError | null;
 }
@@ -72,24 +79,31 @@ export interface FleetStatus {
 /**
  * The status of the selected hosts: reachability, kubelet, Node and drift from the fleet file.
  * @param view.ports observers of the hosts
+ * @param view.readsDetails also compare the fields with the last apply, and read the dynamic configuration of all Nodes
  * @param view.readsCertificates also read the certificates: in the same round trip, and in one more on control planes
  * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
  */
 export async function fleetStatus(
   services: ComparePorts,
   request: FleetRunRequest,
-  { readsCertificates = false, ...view }: Pick<CompareView, 'reporter' | 'ports'> & { readonly readsCertificates?: boolean },
+  {
+    readsCertificates = false,
+    readsDetails = false,
+    ...view
+  }: Pick<CompareView, 'reporter' | 'ports'> & { readonly readsCertificates?: boolean; readonly readsDetails?: boolean },
 ): Promise<FleetStatus> {
   const { clock, signal } = services;
   const catalogue = await loadCatalogue();
   const inspected = new Map<string, Inspected>();
   const certificates: HostCertificate[] = [];
+  const histories = new Map<string, DriftEvidence['history']>();
   const parseText = parseEqualTextsOnce();
   const shown = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...(readsCertificates ? nodeCertificates.queries : {}) };
   // In the same round trip as the plan.
   const inspect: FleetMembersInput['inspect'] = async (connection, member, queries) => {
     const host = runHost(connection, { clock, parseText }, { ...queries, ...shown });
     inspected.set(member.name, await inspectHost(host, catalogue, signal));
+    if (readsDetails) histories.set(member.name, await observe(host, hostHistory, signal));
     if (readsCertificates) certificates.push(...(await readCertificates(services, host, member)));
     return host;
   };
@@ -99,12 +113,24 @@ export async function fleetStatus(
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
     const declared = new Map(hosts.map((host) => [host.name, host]));
+    const driftsOfHost = (outcome: HostOutcome): readonly Drift[] => {
+      const [kubelet, host] = [inspected.get(outcome.host), declared.get(outcome.host)];
+      const minor = kubelet?.minor ?? null;
+      const decode = minor === null ? undefined : (fields: JsonObject) => decodeDeclaredFields(fields, { catalogue, minor });
+      const fields = host === undefined ? undefined : declaredConfiguration(host);
+      return driftOf(outcome, { kubelet, evidence: { history: histories.get(outcome.host), decode, declared: fields } });
+    };
+    const details = {
+      drifts: new Map(outcomes.map((outcome) => [outcome.host, driftsOfHost(outcome)])),
+      nodes: readsDetails && nodes !== null ? await assessNodes(cluster, [], { now: clock.now() }) : null,
+    };
     return {
       rows: outcomes.map((outcome) => {
         const { ssh, groups = [] } = declared.get(outcome.host) ?? {};
         return { ...rowOf(outcome, inspected.get(outcome.host) ?? null, nodes), address: ssh?.address ?? outcome.host, groups };
       }),
       certificates,
+      details: readsDetails ? details : undefined,
       failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal, reads: true }),
     };
   });

@@ -1,3 +1,4 @@
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { RunAttribution } from '../history/host-history.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { LockOwnerPorts } from '../ports.ts';
@@ -16,13 +17,17 @@ export interface WritingRequest {
   readonly note?: RunAttribution | undefined;
 }
 
-/** Write options of each host; null for a root directory instead of a host. */
+/**
+ * Write options of each host; null in a dry run, for a root directory instead of a host, and for a command that takes no
+ * lock (`writing` undefined).
+ */
 export function hostWriteOptions(
   { self, newId }: LockOwnerPorts,
-  { breakLock, confirmMs, note }: WritingRequest,
+  { writing, run }: { readonly writing?: WritingRequest | undefined; readonly run: Pick<RunSettings, 'dryRun'> },
 ): (target: HostTarget) => Promise<MemberWriteOptions | null> {
   return async ({ address, member, rootDir }) => {
-    if (rootDir !== undefined) return null;
+    if (rootDir !== undefined || writing === undefined || run.dryRun) return null;
+    const { breakLock, confirmMs, note } = writing;
     return {
       owner: { id: await newId(), name: self.name, processId: self.id, machine: self.machine },
       breakLock,

@@ -1,11 +1,9 @@
 import type { Reporter } from '../../base/reporter.ts';
 import { withDocument } from '../../host/run-settings.ts';
-import { phaseSelection } from '../../host/run-workflow.ts';
-import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { controlPlaneConnector, etcdConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { initTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { InitOptions } from '../../kubeadm/workflows/init.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
@@ -33,7 +31,6 @@ export async function fleetInitOptions(
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });
   const run = withDocument(input.run, { skipPhases: init.skipPhases });
-  const count = countMissingTokens(init);
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
@@ -55,16 +52,13 @@ export async function fleetInitOptions(
     timeouts: init.timeouts ?? {},
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(run),
-    skips: phaseSkipTest(run),
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
     given,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,
-    bootstrapTokens: init.bootstrapTokens ?? [],
-    freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    ...(await initTokens(services, init, run)),
     makesTokens: (init.bootstrapTokens ?? []).length > 0,
     uploadCerts: showCertificateKey !== undefined,
     certificateKey: null,

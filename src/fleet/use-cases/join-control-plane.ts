@@ -60,7 +60,6 @@ export async function joiningMember(
     kubeProxy: null,
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
-    selects: () => true,
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),

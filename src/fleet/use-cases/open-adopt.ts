@@ -1,13 +1,12 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { withDocument } from '../../host/run-settings.ts';
-import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
-import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
+import { hasPhase, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { problemAsWarning } from '../../kubeadm/config/problem-as-warning.ts';
-import { freshTokens, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { initTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { adoptWorkflow } from '../../kubeadm/workflows/adopt-cluster.ts';
@@ -48,24 +47,19 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
   // adopt has no such phases.
   const skipPhases = config.init?.skipPhases?.filter((name) => hasPhase(adoptWorkflow, name) || !hasPhase(initWorkflow, name));
   const run = withDocument(request.run, { dryRun: config.init?.dryRun, skipPhases });
-  const { dryRun } = run;
-  const opened = await openCluster(services, request.cluster, { dryRun, writes: scope.reporter });
+  const opened = await openCluster(services, request.cluster, { ...run, writes: scope.reporter });
   if (opened.cluster !== null) scope.opened(opened.cluster);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
-  const count = countMissingTokens(config.init ?? {});
   const options = {
     config,
     catalogue: await loadCatalogue(),
     apiServer: opened.apiServer,
-    bootstrapTokens: config.init?.bootstrapTokens ?? [],
-    freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-    makesTokens: phaseSelection(run)('bootstrap-token'),
+    ...(await initTokens(services, config.init ?? {}, run)),
     forceUpload: request.forceUpload,
     withholdToken: request.skipTokenPrint,
     showJoinCommand: request.printsJoinCommand
       ? (command: SensitiveText, joins: 'worker' | 'control-plane') => joinCommands.set(command.reveal(), joins)
       : null,
-    run,
   };
   return {
     planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),

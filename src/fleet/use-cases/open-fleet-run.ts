@@ -17,7 +17,7 @@ interface OpenFleetRun {
   readonly access: FleetAccess | null;
   /** The Node claims of the hosts, for `runFleet`. */
   readonly claims: NodeClaims;
-  /** Call it when all hosts are done. */
+  /** Call it when all hosts are done, unless they were only planned. */
   finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
 }
@@ -106,8 +106,6 @@ async function openBringUp(
   const { planClusterBootstrap } = await import('./plan-cluster-bootstrap.ts');
   const claims = nodeClaims();
   const bootstrap = await planClusterBootstrap(services, request, { ...input, first, kubeconfig, claims });
-  const members = tasks.map(({ host }) =>
-    host === first.host ? bootstrap.first : request.run.dryRun ? bootstrap.deferred(host) : bootstrap.later(host),
-  );
+  const members = tasks.map(({ host }) => (host === first.host ? bootstrap.first : bootstrap.later(host)));
   return { members, access: null, claims, finish: (result) => bootstrap.finish(result), close: () => bootstrap.close() };
 }

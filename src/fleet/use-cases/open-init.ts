@@ -1,7 +1,6 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
-import { isSelectedBy, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
-import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
+import { isSelectedBy, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { KUBECONFIG_PHASES } from '../../kubeadm/config/kubeconfig-phases.ts';
@@ -13,7 +12,7 @@ import {
   proxyEnvironment,
   releaseOf,
 } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { checksOf, freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { checksOf, initTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -81,7 +80,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
   const init = config.init ?? {};
-  const count = countMissingTokens(init);
   const options: InitOptions = {
     ...node,
     ...checksOf(initWorkflow, run),
@@ -93,8 +91,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     timeouts: init.timeouts ?? {},
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(run),
-    skips: phaseSkipTest(run),
     localDefaultRoute: staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
@@ -102,9 +98,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     given,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     kubeconfigDir: request.kubeconfigDir,
-    bootstrapTokens: init.bootstrapTokens ?? [],
-    freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-    makesTokens: phaseSelection(run)('bootstrap-token'),
+    ...(await initTokens(services, init, run)),
     withholdToken: request.skipTokenPrint,
     showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
     forceUpload: request.forceUpload,

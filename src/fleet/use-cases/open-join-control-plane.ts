@@ -1,5 +1,5 @@
 import { usageError } from '../../base/errors.ts';
-import { type PlanOnHost, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
+import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
 import {
   controlPlaneConnector,
@@ -46,7 +46,6 @@ export async function joinControlPlanePlanner(
     kubeProxy: null,
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(node.run),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),

@@ -56,7 +56,6 @@ export async function openRenewKubelet(
     planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
     run,
     inspectsFirst: true,
-    plansAgain: true,
     warnings: opened?.warnings ?? [],
   };
 }

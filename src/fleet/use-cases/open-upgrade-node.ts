@@ -70,7 +70,6 @@ export async function openUpgradeNode(
     },
     run,
     inspectsFirst: true,
-    plansAgain: true,
     warnings,
   };
 }

@@ -48,10 +48,8 @@ interface ClusterBootstrapInput extends FleetRunInput {
 
 interface ClusterBootstrap {
   readonly first: FleetMember;
-  /** A host that is planned after the cluster was bootstrapped. */
+  /** A host that is planned after the cluster was bootstrapped; a plan shows that it waits. */
   later(host: PlannedHost): FleetMember;
-  /** Reason shown in a plan for a host that waits. */
-  deferred(host: PlannedHost): FleetMember;
   /** Writes the kubeconfig, unless another host required it already. */
   finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
@@ -91,16 +89,16 @@ export async function planClusterBootstrap(
       stage: role === 'control-plane' ? OTHER_CONTROL_PLANES : WORKERS,
       isExclusive: role === 'control-plane',
       open: async (ports) => {
+        if (ports.isInspection) return deferredMember(name, `waits for ${first.name} to bootstrap the cluster`).open(ports);
         const found = (await onceRegistered()).members.get(name);
         if (found === undefined) throw new Error(`${name} is not a member of the run`);
         return found.open(ports);
       },
     }),
-    deferred: ({ name }) => deferredMember(name, `waits for ${first.name} to bootstrap the cluster`),
     finish: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // If other hosts required the kubeconfig, their errors were reported already.
-      if (exists && !request.run.dryRun && after === null) await onceRegistered();
+      if (exists && after === null) await onceRegistered();
     },
     close: async () => {
       for (const access of accesses) await access.close();
@@ -134,7 +132,7 @@ async function bootstrapMember(
     connect,
     cluster: null,
     clock: services.clock,
-    writing: run.dryRun ? null : await hostWriteOptions(services, request.writing)(target),
+    writing: await hostWriteOptions(services, request)(target),
     claims,
   });
 }

@@ -40,12 +40,10 @@ export interface HostsCommand {
   /** The skipped phases, for the document of the run. Absent: it has no list of them. */
   readonly skippedPhases?: readonly string[];
   /**
-   * Inspect all hosts before the first is changed. A host whose Node another host claims is not changed; if a host is
-   * refused, no host is changed, unless their number is within `--max-fail`.
+   * Inspect all hosts before the first is changed, and plan each again when its change is started. A host whose Node another
+   * host claims is not changed; if a host is refused, no host is changed, unless their number is within `--max-fail`.
    */
   readonly inspectsFirst?: boolean;
-  /** With `inspectsFirst`: inspect and plan each host again when its change is started. */
-  readonly plansAgain?: boolean;
   /** With `inspectsFirst`: change the other hosts if one is refused. */
   readonly skipsRefused?: boolean;
   /** Warnings about the configuration and the cluster. */
@@ -96,11 +94,9 @@ export async function runTargets(
   settings: HostsSettings,
   observer: FleetPorts,
 ): Promise<FleetResult & { readonly failure: AppError | null }> {
-  const { targets, planHost, inspectsFirst = false, plansAgain = false, skipsRefused = false, run } = command;
+  const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
-  const total = targets.length;
-  const { parallel, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, total);
-  const maxOpen = inspectsFirst ? Math.max(parallel, total) : parallel;
+  const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, targets.length);
   const hosts = targets.map((target) => ({ target, planHost }));
   const result = await runHosts(
     ports,
@@ -108,10 +104,9 @@ export async function runTargets(
     {
       ...limits,
       parallel,
-      maxOpen,
+      maxOpen: inspectsFirst ? maxOpen : parallel,
       verifyUnchanged: true,
       observesFirst: inspectsFirst,
-      plansAgain,
       stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
     },
     observer,
@@ -149,7 +144,7 @@ export async function runHosts(
   observer: FleetPorts,
 ): Promise<FleetResult> {
   const claims = nodeClaims();
-  const writeOptions = run.dryRun || writing === undefined ? null : hostWriteOptions(ports, writing);
+  const writeOptions = hostWriteOptions(ports, { writing, run });
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
     hosts.map(async ({ target, planHost, precheck, ...place }): Promise<FleetMember> => {
@@ -163,7 +158,7 @@ export async function runHosts(
         cluster,
         clusterOf,
         clock: ports.clock,
-        writing: writeOptions === null ? null : await writeOptions(target),
+        writing: await writeOptions(target),
         claims,
       });
       return { ...member, ...place };

@@ -11,12 +11,12 @@ import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { controlPlaneServer } from '../../kubeadm/control-plane/model.ts';
 import { certificateParametersOf, pkiPath } from '../../kubeadm/pki/certificate-list.ts';
 import { clientSpecOf } from '../../kubeadm/pki/kubeconfig-list.ts';
-import { pkiKeyMismatch, pkiKeyMissing, pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
+import { pkiKeyMismatch, pkiKeyMissing, pkiNoKey, pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
 import { readPrivateKey } from '../../x509/private-key.ts';
-import { readCertificate } from '../../x509/read-certificate.ts';
+import { certificateOrWhy } from '../../x509/read-certificate.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
@@ -60,8 +60,8 @@ export async function userKubeconfig(
       throw new AppError({ host: host.name, ...problem }, { exitCode: 3 });
     };
     const found = (path: string): string | null => facts.files.get(path)?.content ?? null;
-    const ca = readCertificate(found(crt) ?? '');
-    if (ca === null) return refuse(found(crt) === null ? missing(crt) : pkiUnreadable(crt, 'certificate'));
+    const ca = certificateOrWhy(found(crt) ?? '');
+    if (typeof ca === 'string') return refuse(found(crt) === null ? missing(crt) : pkiUnreadable(crt, ca));
     if (!ca.isCa) return refuse(pkiNotCa(crt, formatName(ca.subject)));
     // With a control plane endpoint, the address of the host is not needed.
     const { controlPlaneEndpoint } = cluster;
@@ -75,7 +75,7 @@ export async function userKubeconfig(
     const caKey = found(key);
     if (caKey === null) return refuse(pkiKeyMissing(crt, key));
     const parsed = readPrivateKey(caKey);
-    if (parsed === null) return refuse(pkiUnreadable(key, 'private key'));
+    if (parsed === null) return refuse(pkiNoKey(key, 'private key'));
     if (!ca.x509.checkPrivateKey(parsed)) return refuse(pkiKeyMismatch(crt, key));
     const issuer: CertificateIssuer = await services.certificateIssuer();
     const parameters = { ...certificateParametersOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };

@@ -7,7 +7,7 @@ import type { PackageFacts, PackageManager } from '../operation/package-facts.ts
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
 import type { Impact } from '../plan/impact.ts';
-import { readPublicKeys } from './openpgp.ts';
+import { readKeyFingerprints } from './openpgp.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
 
 /** The packages on the host, and the repository keys by repository name. */
@@ -26,6 +26,14 @@ const HELD_PACKAGE = 'kubelet';
 /** With the kubelet comes `cri-tools`: crictl is the standard tool to inspect a runtime. */
 export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {
   return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
+}
+
+/** The declared packages that are not installed in the declared version. */
+export function missingPackages(install: PackageInstall, { installed }: PackageFacts): readonly string[] {
+  return declaredPackages(install).filter((name) => {
+    const version = installed.get(name);
+    return version === undefined || (name === HELD_PACKAGE && !isVersion(version, install.version));
+  });
 }
 
 export function runtimeUnit(runtime: string): string {
@@ -48,11 +56,7 @@ export function planPackages(templates: Templates, install: PackageInstall, situ
     const message = `kubelet ${before} is installed, but ${install.version} is declared: a downgrade to an older minor version is not supported`;
     throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare the installed version, or reset the host and remove the package');
   }
-  const isDesired = (name: string): boolean => {
-    const version = installed.get(name);
-    return version !== undefined && (name !== HELD_PACKAGE || isVersion(version, install.version));
-  };
-  const missing = declaredPackages(install).filter((name) => !isDesired(name));
+  const missing = missingPackages(install, packages);
   const changes = [
     ...repositoryChanges(templates, { install, manager, situation }),
     ...(missing.length === 0
@@ -178,12 +182,9 @@ export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, ve
  * A key file must contain only pinned keys (upper case): one foreign key could sign any package.
  * @returns the reason for a rejection, as a clause; null: trusted
  */
-export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {
-  const keys = readPublicKeys(text);
+export function validateKeyFile(text: string, pins: readonly string[]): string | null {
+  const keys = readKeyFingerprints(text);
   if (keys === null) return 'not a file of ASCII-armored OpenPGP public keys';
-  const foreign = keys.find(({ fingerprint }) => !pins.includes(fingerprint));
-  if (foreign !== undefined) return `contains the key ${foreign.fingerprint}; expected only ${pins.join(', ')}`;
-  const [first] = keys;
-  if (keys.some(({ expiresAt }) => expiresAt === null || expiresAt > now)) return null;
-  return `the key ${first?.fingerprint} expired on ${first?.expiresAt?.toISOString().slice(0, 10)}`;
+  const foreign = keys.find((key) => !pins.includes(key));
+  return foreign === undefined ? null : `contains the key ${foreign}; expected only ${pins.join(', ')}`;
 }

@@ -82,6 +82,8 @@ export const hostPreparation = z
     /** `[]`: none; the file of an earlier declaration is removed. */
     kernelModules: z.nullable(texts),
     sysctls: z.nullable(z.record(text, text).readonly()),
+    /** By absolute path. Absent: none declared. */
+    files: z.exactOptional(z.record(text, z.strictObject({ content: text, mode: z.number() }).readonly()).readonly()),
     install: z.nullable(z.union([packageInstall, binaryInstall])),
     /** Absent: not declared. `none`: the files of an earlier declaration are removed. */
     proxy: z.exactOptional(z.union([z.literal('none'), hostProxy])),

@@ -55,8 +55,8 @@ function reasonsToWrite(
 ): string | null {
   const reasons = [
     found.content === desired.content ? null : whyOther,
-    found.mode === desired.mode ? null : `its mode is ${formatMode(found.mode)}`,
-    found.owner === desired.owner ? null : `its owner is ${found.owner}`,
+    found.mode === desired.mode ? null : `mode ${formatMode(found.mode)} → ${formatMode(desired.mode)}`,
+    found.owner === desired.owner ? null : `owner ${found.owner} → ${desired.owner}`,
   ].filter((reason) => reason !== null);
   return reasons.length === 0 ? null : reasons.join(', ');
 }

@@ -1,4 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
+import { memoized } from '../../base/memoized.ts';
+import { replaceWord } from '../../base/text/replace-word.ts';
 import { type HostPlan, planDocument } from './document.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
@@ -14,20 +16,42 @@ export interface HostChanges {
   readonly deferred: readonly JsonObject[];
 }
 
-/** Groups hosts whose changes are equal except for their names and addresses. */
-export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
+/**
+ * Groups hosts whose changes are equal except for their names and addresses.
+ * @param shownOf what is shown of changes: hosts are grouped by it. Default: all members
+ */
+export function foldPlans(plans: readonly HostPlan[], shownOf?: (changes: HostChanges) => string): readonly HostGroup[] {
   const diffTexts = diffEqualTextsOnce();
-  const groups = new Map<string, { readonly hosts: string[]; readonly own: HostPlan }>();
-  for (const plan of plans) {
-    const shared = sharedChangesOf(plan, diffTexts);
-    const group = groups.get(shared);
-    if (group === undefined) groups.set(shared, { hosts: [plan.name], own: plan });
-    else group.hosts.push(plan.name);
+  const owners = new Map(plans.map((plan) => [plan.name, plan]));
+  const shared = plans.map((plan) => [plan.name, sharedChangesOf(plan, diffTexts)] as const);
+  return foldChanges(shared, (text) => JSON.parse(text) as HostChanges, shownOf).map((group) => {
+    const own = group.hosts.length === 1 ? owners.get(group.hosts[0] ?? '') : undefined;
+    return own === undefined ? group : { ...group, ...changesOf(own) };
+  });
+}
+
+/**
+ * Groups hosts by what is shown of their changes, in the order of the hosts.
+ * @param hosts name and key of the changes
+ * @param shownOf default: the key
+ */
+export function foldChanges(
+  hosts: readonly (readonly [name: string, key: string])[],
+  read: (key: string) => HostChanges,
+  shownOf?: (changes: HostChanges) => string,
+): readonly HostGroup[] {
+  const shownOfKey = memoized((key: string) => {
+    const changes = read(key);
+    return { shown: shownOf?.(changes) ?? key, changes };
+  });
+  const groups = new Map<string, HostChanges & { readonly hosts: string[] }>();
+  for (const [name, key] of hosts) {
+    const { shown, changes } = shownOfKey(key);
+    const group = groups.get(shown);
+    if (group === undefined) groups.set(shown, { hosts: [name], ...changes });
+    else group.hosts.push(name);
   }
-  return [...groups].map(([shared, { hosts, own }]) => ({
-    hosts,
-    ...(hosts.length === 1 ? changesOf(own) : (JSON.parse(shared) as HostChanges)),
-  }));
+  return [...groups.values()];
 }
 
 /**
@@ -50,29 +74,4 @@ function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
   return words
     .toSorted(([, a], [, b]) => b.length - a.length)
     .reduce((result, [what, value]) => replaceWord(result, JSON.stringify(value).slice(1, -1), `<${what}>`), text);
-}
-
-/** Searches a fixed string: a regular expression per host would be slow for thousands of hosts. */
-function replaceWord(text: string, word: string, by: string): string {
-  let result = '';
-  let from = 0;
-  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at)) {
-    const end = at + word.length;
-    if (isUnmatched(text, at, end)) {
-      result += text.slice(from, at) + by;
-      from = end;
-      at = end;
-    } else at++;
-  }
-  return from === 0 ? text : result + text.slice(from);
-}
-
-const NAME_CHARACTER = /[\w-]/;
-const WORD_CHARACTER = /\w/;
-
-/** Whether the match is not part of a longer name; a trailing dot may end a sentence. */
-function isUnmatched(text: string, start: number, end: number): boolean {
-  const [before, after] = [text.charAt(start - 1), text.charAt(end)];
-  if (before === '.' || NAME_CHARACTER.test(before) || NAME_CHARACTER.test(after)) return false;
-  return after !== '.' || !WORD_CHARACTER.test(text.charAt(end + 1));
 }

@@ -37,9 +37,9 @@ export function exceeds(impact: Impact | null, allowed: Impact): boolean {
 /** A longer value, as a list of taints, is cut. */
 const MAX_VALUE_LENGTH = 80;
 
-/** A changed field in one line: `maxPods: 20 -> 33`. */
+/** A changed field in one line: `maxPods: 20 → 33`. */
 export function formatFieldChange({ field, before, after }: Omit<FieldChange, 'impact'>): string {
-  return `${field}: ${formatValue(before)} -> ${formatValue(after)}`;
+  return `${field}: ${formatValue(before)} → ${formatValue(after)}`;
 }
 
 /** `unsafe, because the kubelet would exit`. */
@@ -47,7 +47,8 @@ export function formatImpact({ impact, why }: Pick<FieldChange, 'impact' | 'why'
   return why === undefined ? impact : `${impact}, because ${why}`;
 }
 
-function formatValue(value: Json): string {
+/** `unset`, or a value in one line; a long one is cut. */
+export function formatValue(value: Json): string {
   if (value === null) return 'unset';
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
   return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text;

@@ -3,6 +3,7 @@ import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import { describeRef, type KubeObject } from '../../kube/object.ts';
 import { type Change, changedRef, isClusterChange, type PhasePlan } from './change.ts';
 import type { HostChanges } from './fold.ts';
+import { type FieldChange, formatValue } from './impact.ts';
 import { unifiedDiff } from './text-diff.ts';
 
 /**
@@ -50,9 +51,42 @@ function declared({ status: _, metadata, ...object }: KubeObject): unknown {
   return { ...object, metadata: rest };
 }
 
-/** As a unified diff without a final newline, with secrets masked as in plans; empty: the plans are equal. */
+/**
+ * The difference of two plans, without a final newline; empty: the plans are equal. Fields of a running kubelet have a line
+ * each, with the planned and the present change: `maxPods 110→80 planned, now 81→80`. Other changes are a unified diff, with
+ * secrets masked as in plans.
+ */
 export function planDifference(planned: HostChanges, now: HostChanges): string {
-  return unifiedDiff(planText(planned), planText(now), { before: 'planned', after: 'now' }).trimEnd();
+  const lines: string[] = [];
+  const compared = new Set<JsonObject>();
+  for (const subject of new Set([...planned.changes, ...now.changes].map(subjectOf))) {
+    const [old = {}, present = {}] = [planned, now].map(({ changes }) => changes.find((change) => subjectOf(change) === subject));
+    const differing = differingFields(old, present);
+    if (differing.length > 0) compared.add(old).add(present);
+    lines.push(...differing);
+  }
+  const rest = (all: HostChanges): string => planText({ ...all, changes: all.changes.filter((change) => !compared.has(change)) });
+  const diff = unifiedDiff(rest(planned), rest(now), { before: 'planned', after: 'now' }).trimEnd();
+  return [...lines, ...(diff === '' ? [] : [diff])].join('\n');
+}
+
+function subjectOf({ kind, phase, path }: JsonObject): string {
+  return [kind, phase, path].join(' ');
+}
+
+function differingFields(planned: JsonObject, now: JsonObject): readonly string[] {
+  const [before, after] = [fieldsOf(planned), fieldsOf(now)];
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((field) => {
+    const [old, present] = [before.get(field), after.get(field)];
+    if (old === present) return [];
+    return [`${field} ${old === undefined ? 'not planned' : `${old} planned`}, now ${present ?? 'unchanged'}`];
+  });
+}
+
+/** The changes of fields, `110→80`, by field. */
+function fieldsOf({ fields }: JsonObject): ReadonlyMap<string, string> {
+  const all = (Array.isArray(fields) ? fields : []) as unknown as readonly FieldChange[];
+  return new Map(all.map(({ field, before, after }) => [field, `${formatValue(before)}→${formatValue(after)}`]));
 }
 
 function planText({ changes, deferred }: HostChanges): string {

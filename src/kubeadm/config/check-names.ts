@@ -55,7 +55,7 @@ export type CheckName = (typeof FIXED_NAMES)[number] | `${(typeof NAME_PREFIXES)
 const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) => `${prefix}-…`)];
 
 /**
- * Validates an item of `--ignore-preflight-errors` or `ignorePreflightErrors`. kubeadm accepts any text, so a
+ * Validates an item of `--ignore-preflight-errors` or of its field. kubeadm accepts any text, so a
  * misspelled name has no effect.
  * @param name case-insensitive, as in kubeadm; `all` is a name
  * @returns null: a check has this name. Otherwise the message, and the likely name or the list of names

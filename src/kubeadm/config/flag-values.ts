@@ -2,6 +2,7 @@ import type { Problem } from '../../base/errors.ts';
 import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { invalidFlag } from '../../codec/document-problems.ts';
+import type { Taint } from '../../kube/taint.ts';
 import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from './bootstrap-token.ts';
 import type { DurationText } from './model.ts';
 
@@ -63,6 +64,18 @@ export const featureGates: FlagReader<Readonly<Record<string, boolean>>> = (valu
     gates.set(name, parsed);
   }
   return Object.fromEntries(gates);
+};
+
+/** `key=value:Effect` or `key:Effect`, as kubectl taint takes them; key and value are validated with the model. */
+export const taints: FlagReader<readonly Taint[]> = (value) => {
+  const found: Taint[] = [];
+  for (const item of list(value) as readonly string[]) {
+    const [, key, text, effect] = /^([^=:]+)(?:=([^=:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(item) ?? [];
+    if (key === undefined)
+      return invalidFlag(item, 'key=value:effect or key:effect with the effect NoSchedule, PreferNoSchedule or NoExecute');
+    found.push({ key, ...(text === undefined ? {} : { value: text }), effect: effect as Taint['effect'] });
+  }
+  return found;
 };
 
 function parseGoBool(written: string): boolean | null {

@@ -285,7 +285,11 @@ function changeAt(value: unknown, [name, ...rest]: readonly string[], change: (b
 /** Flags about the node, shared by `init` and `join`. */
 function nodeFlags(kind: 'InitConfiguration' | 'JoinConfiguration'): FlagTable {
   return {
-    ...memberFlags(kind, { 'node-name': ['nodeRegistration.name', read.text], 'cri-socket': ['nodeRegistration.criSocket', read.text] }),
+    ...memberFlags(`${kind}.nodeRegistration`, {
+      'node-name': ['name', read.text],
+      'cri-socket': ['criSocket', read.text],
+      'node-taints': ['taints', read.taints],
+    }),
     ...ignoreFlag(`${kind}.nodeRegistration`),
     ...memberFlags(kind, {
       patches: ['patches.directory', read.text],

@@ -1,7 +1,7 @@
 import type { Secret } from '../../base/text/secret.ts';
 import { chainsTo } from '../../x509/certificate-checks.ts';
 import { readPrivateKey } from '../../x509/private-key.ts';
-import { readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
+import { readCertificate, readCertificateChain, whyNoCertificate } from '../../x509/read-certificate.ts';
 
 /** Client credentials for etcd. */
 export interface EtcdCredentials {
@@ -22,12 +22,12 @@ export interface EtcdFailure {
 export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
   const cas = readCertificateChain(caPem);
   const replaced = { hint: `Put the CA of the etcd cluster into ${files.ca}` };
-  if (cas === null) return { why: `${files.ca} contains no certificate`, ...replaced };
+  if (cas === null) return { why: `${files.ca} ${whyNoCertificate(caPem)}`, ...replaced };
   const expired = cas.find(({ notAfter }) => notAfter <= now);
   if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
   const renewed = { hint: 'Renew the certificate on the host: kubeletadm certs renew etcd-healthcheck-client' };
   const certificate = readCertificate(certificatePem);
-  if (certificate === null) return { why: `${files.certificate} contains no certificate`, ...renewed };
+  if (certificate === null) return { why: `${files.certificate} ${whyNoCertificate(certificatePem)}`, ...renewed };
   const key = readPrivateKey(keyPem);
   if (key === null) return { why: `${files.key} contains no private key`, ...renewed };
   if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} does not match ${files.certificate}`, ...renewed };

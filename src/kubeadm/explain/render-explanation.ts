@@ -1,5 +1,6 @@
 import { joinLines } from '../../base/text/styled.ts';
-import { renderTable, wrapText } from '../../base/text/table.ts';
+import { renderTable } from '../../base/text/table.ts';
+import { wrapText } from '../../base/text/wrap-line.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import type { Bounds, Danger, FlagDeprecation, LiveChange } from '../../kubelet/catalogue/catalogue.ts';
 import { isSafeToRaise } from '../../kubelet/validate/classify-changes.ts';

@@ -1,4 +1,4 @@
-import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { definePhase } from '../../host/phase.ts';
 import type { PhasePlan, Warning } from '../../host/plan/change.ts';
 import { diffObject } from '../../host/plan/object-diff.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
@@ -14,8 +14,6 @@ interface AddonInput<Objects> {
   readonly objects: Objects | null;
   /** Replace a configuration that was edited by hand. */
   readonly forceUpload: boolean;
-  /** Plan as for an empty cluster if none exists (`--dry-run`). */
-  readonly assumeEmptyCluster: boolean;
 }
 
 export type AddonCorednsInput = AddonInput<CorednsObjects>;
@@ -24,21 +22,18 @@ export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
   readonly warnings: readonly Warning[];
 }
 
-const NO_CLUSTER = 'needs the API server, which starts in phase wait-control-plane';
-
 /** Deploys the cluster DNS. kubeadm 1.36: init phase addon/coredns. */
 export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({
   name: 'addon/coredns',
   short: 'Deploy CoreDNS',
-  observe: async (context, input) => {
-    if (input.objects === null) return null;
-    const names = Object.keys(input.objects) as (keyof CorednsObjects)[];
-    const found = await findAddon(context, input, Object.values(input.objects));
-    return found && (Object.fromEntries(names.map((name, i) => [name, found[i] ?? null])) as FoundCoredns);
+  observe: async ({ cluster }, { objects }) => {
+    if (objects === null) return null;
+    const names = Object.keys(objects) as (keyof CorednsObjects)[];
+    const found = await findObjects(cluster, Object.values(objects));
+    return Object.fromEntries(names.map((name, i) => [name, found[i] ?? null])) as FoundCoredns;
   },
   plan: (found, { objects, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'skipped: dns.disabled is set' };
-    if (found === null) return { changes: [], deferred: NO_CLUSTER };
+    if (objects === null || found === null) return { changes: [], noop: 'skipped: dns.disabled is set' };
     return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is unchanged');
   },
 });
@@ -47,10 +42,9 @@ export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>(
 export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObject | null)[] | null>({
   name: 'addon/kube-proxy',
   short: 'Deploy kube-proxy',
-  observe: async (context, input) => (input.objects === null ? null : findAddon(context, input, listOf(input.objects))),
+  observe: async ({ cluster }, { objects }) => (objects === null ? null : findObjects(cluster, listOf(objects))),
   plan: (found, { objects, warnings, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'skipped: proxy.disabled is set' };
-    if (found === null) return { changes: [], deferred: NO_CLUSTER };
+    if (objects === null || found === null) return { changes: [], noop: 'skipped: proxy.disabled is set' };
     const [configMap = null, daemonSet = null, serviceAccount = null, ...rbac] = found;
     const config = diffComponentConfig(configMap, objects.configMap, { force: forceUpload, keptCode: 'KUBE_PROXY_CONFIG_KEPT' });
     const changes = [
@@ -65,16 +59,6 @@ export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObj
 
 function listOf({ configMap, daemonSet, serviceAccount, rbac }: KubeProxyObjects): readonly KubeObject[] {
   return [configMap, daemonSet, serviceAccount, ...rbac];
-}
-
-/** The existing objects; null without a cluster. */
-async function findAddon(
-  { cluster }: PhaseContext,
-  { assumeEmptyCluster }: AddonInput<unknown>,
-  desired: readonly KubeObject[],
-): Promise<readonly (KubeObject | null)[] | null> {
-  if (cluster !== null) return findObjects(cluster, desired);
-  return assumeEmptyCluster ? desired.map(() => null) : null;
 }
 
 function planOf({ changes, warnings }: Required<Pick<PhasePlan, 'changes' | 'warnings'>>, current: string): PhasePlan {

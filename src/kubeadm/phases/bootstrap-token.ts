@@ -19,7 +19,6 @@ export interface BootstrapTokenInput {
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   /** Its address was declared, so it replaces an existing one. */
   readonly replaceAddress: boolean;
-  readonly assumeEmptyCluster: boolean;
   readonly now: Date;
 }
 
@@ -36,14 +35,11 @@ interface Found {
  * Creates the bootstrap tokens, the RBAC rules for joining nodes, and cluster-info. kubeadm 1.36: init phase
  * bootstrap-token.
  */
-export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
+export const bootstrapToken = definePhase<BootstrapTokenInput, Found>({
   name: 'bootstrap-token',
   short: 'Create bootstrap tokens, cluster-info and the RBAC rules for joining nodes',
-  observe: async ({ cluster }, { tokens, assumeEmptyCluster, apiServer }) => {
+  observe: async ({ cluster }, { tokens, apiServer }) => {
     const secrets = tokens.map(({ secret }) => secret);
-    if (cluster === null) {
-      return assumeEmptyCluster ? { tokens: secrets.map(() => null), rbac: RBAC.map(() => null), clusterInfo: null } : null;
-    }
     const map = clusterInfoMap(apiServer ?? { server: '', caPem: '' });
     const [foundTokens, rbac, [clusterInfo = null]] = await Promise.all([
       findObjects(cluster, secrets),
@@ -53,7 +49,6 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     return { tokens: foundTokens, rbac, clusterInfo };
   },
   plan: (found, { tokens, apiServer, replaceAddress, now }) => {
-    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
     const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
@@ -75,12 +70,11 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
  * Restores the RBAC rules for joining nodes. Tokens and cluster-info are kept: an administrator may have deleted them.
  * kubeadm 1.36: upgrade apply phase bootstrap-token
  */
-export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)[] | null>({
+export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)[]>({
   name: 'bootstrap-token',
   short: 'Create the RBAC rules for joining nodes',
-  observe: ({ cluster }) => (cluster === null ? Promise.resolve(null) : findObjects(cluster, RBAC)),
+  observe: ({ cluster }) => findObjects(cluster, RBAC),
   plan: (found) => {
-    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const changes = RBAC.flatMap((object, i) => diffRbac(found[i] ?? null, object));
     return { changes, ...(changes.length > 0 ? {} : { noop: 'the RBAC rules for joining nodes are unchanged' }) };
   },

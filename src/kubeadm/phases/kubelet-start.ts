@@ -7,33 +7,20 @@ import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { FileFact, HttpFact } from '../../host/facts/query.ts';
-import type { UnitState } from '../../host/facts/unit.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
-import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { fieldsToShow } from '../../kubelet/diff/diff-configs.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
-import {
-  effectiveOf,
-  type KubeletReading,
-  kubeletFieldChanges,
-  type PlacedFieldChange,
-  type SetupChange,
-} from '../../kubelet/effective/field-changes.ts';
+import { effectiveOf, type KubeletReading, type SetupChange } from '../../kubelet/effective/field-changes.ts';
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
-import {
-  CONFIG_DROP_IN_NAMES,
-  CONFIG_DROP_INS_README,
-  isOwnConfigDropIn,
-  ownConfigDropInPaths,
-} from '../../kubelet/facts/own-config-drop-ins.ts';
+import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
@@ -42,6 +29,7 @@ import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from 
 import { hashInPath } from '../../kubelet/node-agent/layout.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/workload/manager-states.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
+import { type FoundHealth, planRestart, UNIT, withImpact } from './kubelet-restart.ts';
 
 export interface KubeletStartInput {
   /**
@@ -81,19 +69,12 @@ interface KubeletStartFacts {
   /** Own drop-in files on the host that the run does not write: their layers no longer exist. */
   readonly outdated: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
-  readonly health: Health;
+  readonly health: FoundHealth;
   /** A change that was not confirmed, or was rolled back. */
   readonly commit: CommitRecord | null;
   /** According to the current configuration, which the new one may change. */
-  readonly before: { readonly url: string | null; readonly health: Health };
+  readonly before: { readonly url: string | null; readonly health: FoundHealth };
 }
-
-interface Health {
-  readonly unit: UnitState | null;
-  readonly healthz: HttpFact | null;
-}
-
-const UNIT = 'kubelet';
 
 /**
  * Writes the kubelet files and (re)starts the kubelet only if a file changed or the kubelet does not run. If
@@ -234,9 +215,9 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const backup = planBackup(copied, input.backupDir);
   const writes = [...directories, ...backup, ...settings, ...unitFiles, ...files, ...removed];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
-  const restart = planUnit(facts, unitFiles.length > 0, { writes: [...unitFiles, ...files, ...removed], setups: input.setups });
+  const restart = planRestart(facts, unitFiles.length > 0, { writes: [...unitFiles, ...files, ...removed], setups: input.setups });
   const states = restart.some(({ kind }) => kind === 'restart-unit') ? planStates(facts, input) : [];
-  const changes = [...withImpact(facts, input, [...states, ...writes, ...restart]), ...planConfirmation(facts)];
+  const changes = [...withImpact(isHealthy(facts.before.health), input, [...states, ...writes, ...restart]), ...planConfirmation(facts)];
   const { commit } = facts;
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
   const reported = warnings.length === 0 ? {} : { warnings };
@@ -246,59 +227,16 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
 }
 
 /**
- * Adds the impact to the changes of a running kubelet: of its configuration, unit and kubeadm-flags.env by the fields and
- * flags that change, of all others that of a restart. A host whose kubelet does not run or is unhealthy has no running
- * configuration that a change could disturb.
- */
-function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes: readonly HostChange[]): readonly HostChange[] {
-  const { setups, reading } = input;
-  if (!isHealthy(facts.before.health) || setups?.before === null) return changes;
-  const found = setups === undefined || reading === undefined ? NO_FIELDS : kubeletFieldChanges(setups.before, setups.after, reading);
-  const written = [...input.files, ...input.unitFiles].map(({ path }) => path);
-  const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
-    (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnConfigDropIn(change.path));
-  const units = input.unitFiles.map(({ path }) => path);
-  const decides = ({ path }: { readonly path: string }): boolean =>
-    path === KUBELET_CONFIG_FILE ||
-    path === FLAGS_ENV ||
-    units.includes(path) ||
-    (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
-  const deciding = changes.filter(isOfKubelet).filter(decides);
-  // A field of a file that is not changed itself changes because another one is, or because of an earlier edit.
-  const carrierOf = ({ files }: PlacedFieldChange, usual: readonly string[]): HostChange | undefined =>
-    [...files, ...usual].flatMap((path) => deciding.find((change) => change.path === path) ?? [])[0] ??
-    deciding[0] ??
-    changes.find(({ kind }) => kind === 'restart-unit');
-  const carried = [
-    ...(found?.ofConfig ?? []).map((field) => ({ field, carrier: carrierOf(field, [KUBELET_CONFIG_FILE]) })),
-    ...(found?.ofFlags ?? []).map((field) => ({ field, carrier: carrierOf(field, [FLAGS_ENV, ...units]) })),
-  ];
-  return changes.map((change): HostChange => {
-    const fields = carried.filter(({ carrier }) => carrier === change).map(({ field: { files: _, ...field } }) => field);
-    const impact = highestImpact(['safe', ...fields.map((field) => field.impact)]) ?? 'safe';
-    if (change.kind === 'restart-unit') return { ...change, impact, ...(fields.length === 0 ? {} : { fields }) };
-    if (!isOfKubelet(change)) return change;
-    if (!decides(change)) return { ...change, impact: 'safe' };
-    // The effect of unknown fields is unknown.
-    if (found === null) return { ...change, impact: 'unsafe' };
-    return { ...change, impact, ...(fields.length === 0 && units.includes(change.path) ? {} : { fields }) };
-  });
-}
-
-/**
  * Removes the drop-in files of layers that no longer exist. They go after all writes: one of these is newer than the
  * running kubelet, so an interrupted run is continued with its restart.
  */
-function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
-  return [...outdated].flatMap(([path, file]): readonly RemoveFile[] => {
+function planRemovals({ outdated }: KubeletStartFacts): readonly HostChange[] {
+  return [...outdated].flatMap(([path, file]): readonly HostChange[] => {
     if (file === null || file.type !== 'file') return [];
     const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
     return [{ kind: 'remove-file', path, before, reason: 'no setting of this node uses the file any more' }];
   });
 }
-
-type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
-type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
 
 /** The configurations to prove: what the kubelet reads from all its files and flags, else the text of config.yaml. */
 function provenTexts({ setups, reading, files }: KubeletStartInput): { readonly before: string | null; readonly after: string } {
@@ -343,8 +281,6 @@ function planStates(facts: KubeletStartFacts, input: KubeletStartInput): readonl
   ];
 }
 
-const NO_FIELDS: NonNullable<ReturnType<typeof kubeletFieldChanges>> = { ofConfig: [], ofFlags: [] };
-
 /** Confirms a change of a run that was killed before it confirmed it. */
 function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
@@ -370,52 +306,6 @@ function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly C
       ? 'the host uses OpenRC: restart the kubelet manually (rc-service kubelet restart)'
       : 'systemd does not run on the host: the kubelet starts when the host boots with these files';
   return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are unchanged' } : {}) };
-}
-
-interface Planned {
-  readonly writes: readonly HostChange[];
-  readonly setups: SetupChange | undefined;
-}
-
-function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, planned: Planned): readonly HostChange[] {
-  const { unit } = facts.health;
-  const changes: HostChange[] = [];
-  if (unitFilesChange || unit?.needsReload === true) {
-    changes.push({
-      kind: 'daemon-reload',
-      reason: unitFilesChange ? 'the unit files of the kubelet change' : 'the unit files of the kubelet changed since systemd read them',
-    });
-  }
-  if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
-    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'the unit is not enabled at boot' });
-  }
-  const reason = whyRestart(facts, planned);
-  if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
-  return changes;
-}
-
-function whyRestart({ health, files }: KubeletStartFacts, { writes, setups }: Planned): string | null {
-  const changed = writes.flatMap((change) => (change.kind === 'write-file' || change.kind === 'remove-file' ? [change.path] : []));
-  if (changed.length > 0) return `${changed.join(', ')} ${changed.length === 1 ? 'changes' : 'change'}`;
-  if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
-  if (!isHealthy(health)) return 'healthz is not ok';
-  if (health.unit.needsReload) return 'its unit files changed since it started';
-  // The running kubelet has not read these files: a run was killed before the restart, or a file was edited.
-  const { startedAt } = health.unit;
-  const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);
-  if (newer.length > 0) return `${newer.join(', ')} changed since the kubelet started`;
-  const places = pendingPlaces(setups);
-  return places === null ? null : `the command line of the kubelet changed since it started${places === '' ? '' : `: ${places}`}`;
-}
-
-/** Where flags are set that the running kubelet does not have; empty: it has flags that are no longer set. Null: neither. */
-function pendingPlaces(setups: SetupChange | undefined): string | null {
-  if (setups === undefined || setups.before === null) return null;
-  const { before, after } = setups;
-  const textOf = ({ flags }: KubeletSetup): string => flags.map(({ name, value }) => `--${name}=${value}`).join('\0');
-  if (textOf(before) === textOf(after)) return null;
-  const added = after.flags.filter(({ name, value }) => !before.flags.some((flag) => flag.name === name && flag.value === value));
-  return [...new Set(added.map(({ name, value, source }) => `--${name}=${value} (${source})`))].join(', ');
 }
 
 /** Restores the previous files and restarts the kubelet with them. */

@@ -11,8 +11,6 @@ export interface MarkControlPlaneInput {
   readonly taints: readonly Taint[];
   /** Timeout for the kubelet to register its Node. */
   readonly timeoutMs: number;
-  /** Plan as for an empty cluster if none exists (`--dry-run`). */
-  readonly assumeEmptyCluster: boolean;
   /**
    * Null: the credentials are the host's own, which could change the Node anyway, or the Node was verified
    * when the run was planned.
@@ -23,8 +21,8 @@ export interface MarkControlPlaneInput {
 /** Labels that mark a control plane and exclude it from external load balancers. */
 const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 
-/** `absent`: not registered yet; null: not known. */
-type Found = KubeObject | 'absent' | 'assumed-absent' | null;
+/** `absent`: not registered yet; null: the cluster does not exist yet. */
+type Found = KubeObject | 'absent' | null;
 
 function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput> {
   return definePhase<MarkControlPlaneInput, Found>({
@@ -35,15 +33,12 @@ function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput
       await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);
       if (isUnchecked(check)) await check?.run(context);
     },
-    observe: async ({ cluster }, { nodeName, assumeEmptyCluster }) => {
-      if (cluster === null) return assumeEmptyCluster ? 'assumed-absent' : null;
-      return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
-    },
+    observe: async ({ cluster }, { nodeName }) =>
+      cluster === null ? null : ((await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent'),
     plan: (found, { nodeName, taints, check }) => {
-      if (found === null) return { changes: [], deferred: 'needs the API server, which starts in phase wait-control-plane' };
       if (found === 'absent') return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
       const marks = { labels: LABELS, taints };
-      const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
+      const diff = diffNodeMarks(found, marks);
       if (diff === null) return { changes: [], noop: `Node ${nodeName} has the control plane labels and taints` };
       if (isUnchecked(check)) return { changes: [], deferred: deferredUntilCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };

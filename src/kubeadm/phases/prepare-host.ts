@@ -20,6 +20,7 @@ import {
 import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
 import {
   declaredPackages,
+  missingPackages,
   type ObservedPackages,
   planPackages,
   runtimeUnit,
@@ -37,12 +38,13 @@ import {
 import type { LargeFile } from '../../host/operation/large-file.ts';
 import { type PackageFacts, packageFacts } from '../../host/operation/package-facts.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 
 export interface InstallPackagesInput {
   readonly templates: Templates;
   readonly install: PackageInstall;
   /**
-   * The content of a key file, by URL or path; read only when a host has no valid key.
+   * The content of a key file, by URL or path; read when packages are installed, or when a host has no pinned key.
    * @throws AppError
    */
   readonly readKey: (source: string) => Promise<string>;
@@ -78,20 +80,25 @@ async function observePackages(context: PhaseContext, input: InstallPackagesInpu
   return { host: host.name, ...found, keys: await keysOf(context, input, found) };
 }
 
-/** The key on the host if it is valid, otherwise the validated key of the repository. */
+/**
+ * The key on the host if it is pinned, otherwise the validated key of the repository. Before packages are installed,
+ * the key is read again: vendors publish a key with a later expiration time under the same fingerprint.
+ */
 async function keysOf(
-  { host, clock }: PhaseContext,
+  { host }: PhaseContext,
   { install, readKey }: InstallPackagesInput,
-  { packages: { manager }, files }: { readonly packages: PackageFacts; readonly files: ReadonlyMap<string, FileFact | null> },
+  { packages, files }: { readonly packages: PackageFacts; readonly files: ReadonlyMap<string, FileFact | null> },
 ): Promise<ReadonlyMap<string, string>> {
+  const { manager } = packages;
   if (manager === null) return new Map();
-  const now = clock.now();
+  const installs = missingPackages(install, packages).length > 0;
   const keyOf = async (repository: PackageRepository, index: number): Promise<readonly [string, string]> => {
     const existing = files.get(repositoryPaths(manager, repository.name).key)?.content;
-    if (existing !== undefined && validateKeyFile(existing, repository.keyFingerprints, now) === null) return [repository.name, existing];
+    const isPinned = existing !== undefined && validateKeyFile(existing, repository.keyFingerprints) === null;
+    if (isPinned && !installs) return [repository.name, existing];
     const source = repository.key ?? repositoryKeyUrl(manager, repositoryUrl(manager, repository, index === 0));
     const text = await readKey(source);
-    const why = validateKeyFile(text, repository.keyFingerprints, now);
+    const why = validateKeyFile(text, repository.keyFingerprints);
     if (why === null) return [repository.name, text];
     const hint = 'Nothing was installed. Verify the owner of the key before pinning it with keyFingerprints';
     throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, hint }, { exitCode: 3 });
@@ -157,6 +164,24 @@ export const loadKernelModules = definePhase<PrepareKernelInput, ModuleFacts>({
   observe: ({ host, signal }, { preparation: { kernelModules } }) => observe(host, moduleFacts(kernelModules ?? []), signal),
   plan: (facts, { templates, preparation: { kernelModules } }) => planModules(templates, kernelModules ?? [], facts),
 });
+
+/** Writes the declared files, before the programs that read them are installed. */
+export const writeHostFiles = definePhase<PrepareKernelInput, ReadonlyMap<string, FileFact | null>>({
+  name: 'files',
+  short: 'Write the files that the fleet file declares',
+  observe: ({ host, signal }, { preparation: { files = {} } }) =>
+    observe(host, fileFacts(Object.keys(files).flatMap((path) => [dirname(path), path])), signal),
+  plan: (found, { preparation: { files = {} } }) => {
+    const directories = [...new Set(Object.keys(files).map(dirname))].map((path) => diffDirectory(found.get(path) ?? null, path, 0o755));
+    const written = Object.entries(files).map(([path, file]) => diffFile(found.get(path) ?? null, { path, ...file, owner: 'root:root' }));
+    const changes = [...directories, ...written].filter((change) => change !== null);
+    return changes.length === 0 ? { changes, noop: 'all files have the declared content' } : { changes };
+  },
+});
+
+function dirname(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
 
 /** Sets kernel parameters now and at boot. */
 export const setSysctls = definePhase<PrepareKernelInput, SysctlFacts>({

@@ -25,7 +25,6 @@ export interface UploadCertsInput {
   /** A bootstrap token without usages that owns the Secret: the Secret is deleted when it expires. */
   readonly token: Secret;
   readonly now: Date;
-  readonly assumeEmptyCluster: boolean;
   /** Receives the key after the upload; it must be printed on standard output only. */
   readonly show: (key: Secret) => void;
 }
@@ -53,13 +52,12 @@ export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
   short: 'Upload the certificates shared by control planes to the Secret kubeadm-certs (with --upload-certs)',
   observe: async ({ cluster }, input) => {
     if (input === null) return null;
-    if (cluster === null) return input.assumeEmptyCluster ? NOTHING : null;
+    if (cluster === null) return NOTHING;
     const certs = await cluster.get(KUBEADM_CERTS);
     return { certs, owner: await ownerOf(cluster, certs), rbac: await findObjects(cluster, RBAC) };
   },
   plan: (found, input) => {
-    if (input === null) return { changes: [], noop: 'not requested (--upload-certs)' };
-    if (found === null) return { changes: [], deferred: 'needs the API server' };
+    if (input === null || found === null) return { changes: [], noop: 'not requested (--upload-certs)' };
     const reason = reasonToUpload(found, input);
     const changes = [
       ...(reason === null ? [] : uploads(found, input, reason)),

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { overlayChanges } from '../../codec/patch-merge.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { definePhase } from '../../host/phase.ts';
-import type { ClusterChange, PhasePlan } from '../../host/plan/change.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
@@ -21,8 +21,6 @@ export interface UploadKubeadmConfigInput {
    * without unknown fields; null when it does not exist.
    */
   readonly currentConfiguration: JsonObject | null;
-  /** Plan as for an empty cluster if none exists (`--dry-run`). */
-  readonly assumeEmptyCluster: boolean;
 }
 
 /**
@@ -30,16 +28,12 @@ export interface UploadKubeadmConfigInput {
  * kubeadm's, use these settings. In an existing ConfigMap only declared values are changed. kubeadm 1.36:
  * init phase upload-config/kubeadm (which replaces it).
  */
-export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonly (KubeObject | null)[] | null>({
+export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonly (KubeObject | null)[]>({
   name: 'upload-config/kubeadm',
   short: 'Upload the cluster configuration to a ConfigMap',
-  observe: async ({ cluster }, input) => {
-    const desired = [kubeadmConfigMap(input.clusterConfiguration ?? {}), ...kubeadmConfigRbac()];
-    if (cluster === null) return input.assumeEmptyCluster ? desired.map(() => null) : null;
-    return findObjects(cluster, desired);
-  },
+  observe: ({ cluster }, { clusterConfiguration }) =>
+    findObjects(cluster, [kubeadmConfigMap(clusterConfiguration ?? {}), ...kubeadmConfigRbac()]),
   plan: (found, { clusterConfiguration, currentConfiguration: decodedConfiguration }) => {
-    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
     const [role, binding] = kubeadmConfigRbac();
     const [foundMap = null, foundRole = null, foundBinding = null] = found;
@@ -90,51 +84,31 @@ export interface UploadKubeletConfigInput {
   readonly generated: boolean;
   /** Replace a ConfigMap that was edited by hand. */
   readonly forceUpload: boolean;
-  /** Plan as for an empty cluster if none exists (`--dry-run`). */
-  readonly assumeEmptyCluster: boolean;
 }
-
-type Found = { readonly configMap: KubeObject | null; readonly role: KubeObject | null; readonly binding: KubeObject | null } | null;
 
 /**
  * Uploads the KubeletConfiguration of all nodes with the RBAC rules that let nodes read it. A ConfigMap that
  * was edited by hand is kept, and the difference is shown. kubeadm 1.36: init phase upload-config/kubelet
  * (which overwrites it).
  */
-export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>({
+export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, readonly (KubeObject | null)[]>({
   name: 'upload-config/kubelet',
   short: 'Upload the kubelet configuration to a ConfigMap',
-  observe: async ({ cluster }, input) => {
-    if (cluster === null) return input.assumeEmptyCluster ? { configMap: null, role: null, binding: null } : null;
-    const name = kubeletConfigMapName(input.controlPlaneMinor);
-    const [configMap = null, role = null, binding = null] = await findObjects(cluster, [
-      kubeletConfigMap(name, '', false),
-      ...kubeletConfigRbac(name),
-    ]);
-    return { configMap, role, binding };
+  observe: ({ cluster }, { controlPlaneMinor }) => {
+    const name = kubeletConfigMapName(controlPlaneMinor);
+    return findObjects(cluster, [kubeletConfigMap(name, '', false), ...kubeletConfigRbac(name)]);
   },
-  plan: (found, input) => {
-    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
-    return planUpload(found, input);
+  plan: ([configMap = null, foundRole = null, foundBinding = null], { controlPlaneMinor, yaml, generated, forceUpload }) => {
+    const name = kubeletConfigMapName(controlPlaneMinor);
+    const [role, binding] = kubeletConfigRbac(name);
+    const config = diffComponentConfig(configMap, kubeletConfigMap(name, yaml, generated), {
+      force: forceUpload,
+      keptCode: 'KUBELET_CONFIG_KEPT',
+    });
+    const { change, warnings } = config;
+    const changes = [...(change === null ? [] : [change]), ...diffRbac(foundRole, role), ...diffRbac(foundBinding, binding)];
+    if (changes.length > 0) return { changes, warnings };
+    const state = warnings.length > 0 ? 'is kept' : 'and its RBAC rules are unchanged';
+    return { changes, warnings, noop: `ConfigMap kube-system/${name} ${state}` };
   },
 });
-
-function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput): PhasePlan {
-  const name = kubeletConfigMapName(input.controlPlaneMinor);
-  const [role, binding] = kubeletConfigRbac(name);
-  const { change, warnings } = diffComponentConfig(found.configMap, kubeletConfigMap(name, input.yaml, input.generated), {
-    force: input.forceUpload,
-    keptCode: 'KUBELET_CONFIG_KEPT',
-  });
-  const changes = [...(change === null ? [] : [change]), ...diffRbac(found.role, role), ...diffRbac(found.binding, binding)];
-  const noop =
-    changes.length > 0
-      ? {}
-      : {
-          noop:
-            warnings.length > 0
-              ? `ConfigMap kube-system/${name} is kept`
-              : `ConfigMap kube-system/${name} and its RBAC rules are unchanged`,
-        };
-  return { changes, warnings, ...noop };
-}

@@ -10,8 +10,8 @@ type Expiration = ExpirationInfo['cas'][number] & { readonly caName?: string };
 
 /** Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before. */
 export function expirationInfo(found: { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] }, now: Date) {
-  const of = (name: string, certificate: CertificateContent | 'unreadable' | null, isExternal: boolean) => {
-    const expires = certificate === null || certificate === 'unreadable' ? null : certificate.notAfter;
+  const of = (name: string, certificate: CertificateContent | string | null, isExternal: boolean) => {
+    const expires = certificate === null || typeof certificate === 'string' ? null : certificate.notAfter;
     const residualSeconds = expires === null ? 0 : Math.trunc((expires.getTime() - now.getTime()) / 1000);
     return { name, expires, residualSeconds, isExternal: expires !== null && isExternal };
   };

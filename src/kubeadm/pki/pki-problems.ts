@@ -4,9 +4,13 @@ import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 const REMOVE_BOTH = (crt: string, key: string): string =>
   `Remove ${crt} and ${key}, then rerun the command: both files are generated again`;
 
-export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
-  const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
-  return { code: 'PKI_UNREADABLE', message: `${path} contains no ${what}${kinds}`, hint: 'Replace the file with a valid one' };
+/** @param why a clause about the file */
+export function pkiUnreadable(path: string, why: string): Problem {
+  return { code: 'PKI_UNREADABLE', message: `${path} ${why}`, hint: 'Replace the file with a valid one' };
+}
+
+export function pkiNoKey(path: string, what: 'private key' | 'public key'): Problem {
+  return pkiUnreadable(path, `contains no ${what}${what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : ''}`);
 }
 
 export function pkiNotCa(path: string, subject: string): Problem {

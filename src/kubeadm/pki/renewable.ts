@@ -1,4 +1,4 @@
-import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
+import { type CertificateContent, certificateOrWhy } from '../../x509/read-certificate.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { CERTIFICATES, certificatesOf, pkiPath } from './certificate-list.ts';
 import { KUBECONFIGS } from './kubeconfig-list.ts';
@@ -51,8 +51,8 @@ function renewables({ cluster, kubernetesDir }: PkiDirectories): readonly Renewa
 }
 
 export interface FoundRenewable extends Renewable {
-  /** Null: no such file. `unreadable`: the file contains no certificate. */
-  readonly certificate: CertificateContent | 'unreadable' | null;
+  /** Null: no such file. A text: why it cannot be read, as a clause about the file. */
+  readonly certificate: CertificateContent | string | null;
   /** The CA certificate exists, but its key does not. */
   readonly isExternal: boolean;
 }
@@ -60,7 +60,7 @@ export interface FoundRenewable extends Renewable {
 export interface FoundCa {
   readonly name: string;
   readonly crt: string;
-  readonly certificate: CertificateContent | 'unreadable' | null;
+  readonly certificate: CertificateContent | string | null;
   readonly isExternal: boolean;
 }
 
@@ -72,15 +72,15 @@ export function findCertificates(
   const isExternal = (base: string): boolean => found(`${base}.crt`) !== null && found(`${base}.key`) === null;
   const certificates = renewables(places).map((one): FoundRenewable => {
     const text = found(one.crt);
-    const read = text === null ? null : one.key === null ? clientCertificateOf(text, one.crt) : (readCertificateChain(text)?.[0] ?? null);
-    return { ...one, certificate: text === null ? null : (read ?? 'unreadable'), isExternal: isExternal(one.caBase) };
+    const certificate = text === null ? null : one.key === null ? clientCertificateOf(text, one.crt) : certificateOrWhy(text);
+    return { ...one, certificate, isExternal: isExternal(one.caBase) };
   });
   const cas = certificatesOf(places.cluster)
     .filter(({ ca }) => ca === null)
     .map(({ name, baseName }): FoundCa => {
       const base = `${places.cluster.certificatesDir}/${baseName}`;
       const text = found(`${base}.crt`);
-      const certificate = text === null ? null : (readCertificateChain(text)?.[0] ?? 'unreadable');
+      const certificate = text === null ? null : certificateOrWhy(text);
       return { name, crt: `${base}.crt`, certificate, isExternal: isExternal(base) };
     });
   return { certificates, cas: cas.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };

@@ -5,7 +5,7 @@ import { chainsTo } from '../../x509/certificate-checks.ts';
 import { formatName, nameInOrder } from '../../x509/describe-certificate.ts';
 import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
 import { readPrivateKey } from '../../x509/private-key.ts';
-import { type CertificateContent, readCertificate } from '../../x509/read-certificate.ts';
+import { type CertificateContent, readCertificate, whyNoCertificate } from '../../x509/read-certificate.ts';
 import type { findCertificates } from './renewable.ts';
 import type { HostFileReader } from './validate-kubeconfig.ts';
 
@@ -43,7 +43,7 @@ export function validateCertificates(found: NodeCertificates, options: Validatio
   const now = found.now ?? options.now;
   const cas = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
   return found.certificates.map((each) => {
-    const certificate = each.pem === null ? null : (readAll(each.pem)[0] ?? 'unreadable');
+    const certificate = each.pem === null ? null : (readAll(each.pem)[0] ?? whyNoCertificate(each.pem));
     return verdictOf({ ...each, certificate, format: nameInOrder }, { ...options, now }, (read) => ({
       errors: [
         ...(each.key === undefined ? [] : keyIssues(read, each.key?.reveal() ?? null, anyPrivateKey)),
@@ -69,7 +69,7 @@ export function validateControlPlane(
     .map(({ name, crt, key, certificate, ca: by }) =>
       verdictOf({ role: name, path: crt, certificate, format: formatName }, options, (read) => {
         const ca = cas.find((each) => each.name === by)?.certificate ?? null;
-        const isForeign = ca !== null && ca !== 'unreadable' && !chainsTo(read, [], ca);
+        const isForeign = ca !== null && typeof ca !== 'string' && !chainsTo(read, [], ca);
         return {
           errors: [
             ...(key === null ? [] : keyIssues(read, found(key), readPrivateKey)),
@@ -92,15 +92,15 @@ export function validateControlPlane(
 /** @param issues the issues besides those of the validity period; warnings are omitted if the certificate has errors */
 function verdictOf(
   one: Pick<CertificateVerdict, 'role' | 'path'> & {
-    readonly certificate: CertificateContent | 'unreadable' | null;
+    readonly certificate: CertificateContent | string | null;
     readonly format: typeof formatName;
   },
   { now, withinMs }: ValidationOptions,
   issues: (read: CertificateContent) => { readonly errors: readonly string[]; readonly warnings?: readonly string[] },
 ): CertificateVerdict {
   const { role, path, certificate, format } = one;
-  if (certificate === null || certificate === 'unreadable') {
-    const notes = [certificate === null ? 'does not exist' : 'contains no certificate'];
+  if (certificate === null || typeof certificate === 'string') {
+    const notes = [certificate ?? 'does not exist'];
     return { role, path, subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null, state: 'error', notes };
   }
   const { notBefore, notAfter } = certificate;

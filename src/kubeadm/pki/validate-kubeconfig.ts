@@ -3,7 +3,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import { decodeDataField, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { chainsTo, isSameCertificate } from '../../x509/certificate-checks.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
-import { type CertificateContent, readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
+import { type CertificateContent, certificateOrWhy, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
 import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
 
@@ -97,8 +97,8 @@ function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig
     : null;
 }
 
-/** The embedded client certificate of a kubeconfig; null when it has none. */
-export function clientCertificateOf(text: string, path: string): CertificateContent | null {
+/** The embedded client certificate of a kubeconfig, or why there is none: a clause about the file. */
+export function clientCertificateOf(text: string, path: string): CertificateContent | string {
   const target = readTarget(text, path);
-  return typeof target === 'string' || target.user?.certData === undefined ? null : readCertificate(decodeDataField(target.user.certData));
+  return certificateOrWhy(typeof target === 'string' ? '' : decodeDataField(target.user?.certData ?? ''));
 }

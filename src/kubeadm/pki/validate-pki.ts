@@ -6,7 +6,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import { chainsTo, missingNames } from '../../x509/certificate-checks.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
 import { publicKeyFits, readPrivateKey } from '../../x509/private-key.ts';
-import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
+import { type CertificateContent, readCertificateChain, whyNoCertificate } from '../../x509/read-certificate.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 import {
   type CaName,
@@ -27,6 +27,7 @@ import {
   pkiKeyMismatch,
   pkiKeyMissing,
   pkiNamesMissing,
+  pkiNoKey,
   pkiNotCa,
   pkiNotYetValid,
   pkiSharedMissing,
@@ -195,14 +196,14 @@ function validateOne(one: OneCertificate): ValidatedCertificate {
   const base = { definition, crt, key };
   if (crtText !== null) {
     const chain = readCertificateChain(crtText);
-    if (chain === null) one.notes.problems.push(pkiUnreadable(crt, 'certificate'));
+    if (chain === null) one.notes.problems.push(pkiUnreadable(crt, whyNoCertificate(crtText)));
     else validateExisting(one, chain, { crt, key, keyText });
     return { ...base, action: 'keep', chain: chain ?? [] };
   }
   const isShared = desired.joins === true && definition.ca === null;
   if (isShared || !desired.generates.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
   const readable = keyText === null || readPrivateKey(keyText) !== null;
-  if (!readable) one.notes.problems.push(pkiUnreadable(key, 'private key'));
+  if (!readable) one.notes.problems.push(pkiNoKey(key, 'private key'));
   validateSigner(one, crt);
   return { ...base, action: keyText === null ? 'make' : 'certify', chain: [] };
 }
@@ -222,7 +223,7 @@ function validateExisting(
   if (desired.now < certificate.notBefore) problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
   const privateKey = keyText === null ? null : readPrivateKey(keyText);
   if (keyText === null && !isCa) problems.push(pkiKeyMissing(crt, key));
-  if (keyText !== null && privateKey === null) problems.push(pkiUnreadable(key, 'private key'));
+  if (keyText !== null && privateKey === null) problems.push(pkiNoKey(key, 'private key'));
   if (privateKey !== null && !certificate.x509.checkPrivateKey(privateKey))
     problems.push(pkiKeyMismatch(crt, key, isCa ? 'Replace the key with that of this CA' : undefined));
   if (by === null) return;
@@ -282,7 +283,7 @@ function validateServiceAccount(
     return generatesKeys ? 'make' : 'leave';
   }
   const read: KeyObject | null = readPrivateKey(keyText);
-  if (read === null) problems.push(pkiUnreadable(key, 'private key'));
+  if (read === null) problems.push(pkiNoKey(key, 'private key'));
   if (pubText === null) return generatesKeys ? 'publish' : 'leave';
   if (read !== null && !publicKeyFits(pubText, read))
     problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} and rerun the command, which generates a new file`));

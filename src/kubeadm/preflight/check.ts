@@ -1,4 +1,5 @@
 import type { Problem } from '../../base/errors.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { CheckName } from '../config/check-names.ts';
 
 /** The result of a failed preflight check. `id` is kubeadm's where kubeadm has the check. */
@@ -28,12 +29,13 @@ export type PreflightVerdict = ReturnType<typeof validateFindings>;
 /**
  * Sorts findings into errors and warnings; an ignored error becomes a warning. Ids are case-insensitive;
  * `all` ignores all errors.
+ * @param ignores the settings of the run and, for a node, its registration
  * @param host the prefix of each message
  * @returns `errors`: not empty, the host must not be changed
  * @see kubeadm 1.36 preflight.RunChecks
  */
-export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string) {
-  const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
+export function validateFindings(findings: readonly Finding[], ignores: IgnoredChecks, host: string) {
+  const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignores);
   const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
     const route = `${hint === undefined ? '' : `${hint}. `}To continue anyway, use --ignore-preflight-errors=${id}`;
     return { host, code: id, message: `preflight: ${message}`, hint: route };
@@ -41,7 +43,11 @@ export function validateFindings(findings: readonly Finding[], ignored: readonly
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };
 }
 
-/** Whether `--ignore-preflight-errors` names a check, or all of them. */
-export function isIgnored(id: string, ignored: readonly string[]): boolean {
-  return ignored.some((each) => each.toLowerCase() === 'all' || each.toLowerCase() === id.toLowerCase());
+/** The settings that name the ignored checks. */
+export type IgnoredChecks = readonly Pick<RunSettings, 'ignorePreflightErrors'>[];
+
+/** Whether one of the settings names a check, or all of them. */
+export function isIgnored(id: string, ignores: IgnoredChecks): boolean {
+  const names = ignores.flatMap(({ ignorePreflightErrors }) => ignorePreflightErrors);
+  return names.some((each) => each.toLowerCase() === 'all' || each.toLowerCase() === id.toLowerCase());
 }

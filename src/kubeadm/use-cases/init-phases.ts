@@ -2,14 +2,11 @@ import { Secret } from '../../base/text/secret.ts';
 import type { Phase } from '../../host/phase.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
+import { countMissingTokens } from '../config/defaults.ts';
+import type { InitConfiguration } from '../config/model.ts';
 import type { SecretSource } from '../ports.ts';
+import type { InitTokenOptions } from '../workflows/bootstrap-tokens.ts';
 import type { NodeOptions } from '../workflows/node/node-options.ts';
-
-/** Whether a phase of init is skipped by its own name or its parent's. */
-export function phaseSkipTest({ skipPhases }: Pick<RunSettings, 'skipPhases'>): (phase: string) => boolean {
-  const runs = phaseSelection({ skipPhases });
-  return (phase) => !runs(phase);
-}
 
 /**
  * The checks of a run. As in kubeadm, a single phase runs no checks of the phase preflight; a phase that changes the kubelet
@@ -26,14 +23,21 @@ export function checksOf(
   return { skipPreflight: skipPreflight || !changesKubelet, singlePhase: true };
 }
 
-export function freshTokens({ newToken }: Pick<SecretSource, 'newToken'>, count: number): Promise<readonly Secret[]> {
-  return Promise.all(Array.from({ length: count }, () => newToken()));
+/** The tokens of `init`, as declared, and new ones for those without a value. */
+export async function initTokens(
+  { newToken }: Pick<SecretSource, 'newToken'>,
+  init: InitConfiguration,
+  run: RunSettings,
+): Promise<Omit<InitTokenOptions, 'apiServer'>> {
+  const missing = Array.from({ length: countMissingTokens(init) }, (_, i) => (run.dryRun ? placeholderToken(i) : newToken()));
+  return {
+    bootstrapTokens: init.bootstrapTokens ?? [],
+    freshTokens: await Promise.all(missing),
+    makesTokens: phaseSelection(run)('bootstrap-token'),
+  };
 }
 
-/** Stand-ins for new tokens, so that a dry run generates no tokens and prints the same plan each time. */
-export function placeholderTokens(count: number): readonly Secret[] {
-  return Array.from(
-    { length: count },
-    (_, i) => new Secret(`${'dryrun'.slice(0, 6 - String(i || '').length)}${i || ''}.${'0'.repeat(16)}`),
-  );
+/** In place of a new token, so that a dry run generates no tokens and prints the same plan each time. */
+function placeholderToken(i: number): Secret {
+  return new Secret(`${'dryrun'.slice(0, 6 - String(i || '').length)}${i || ''}.${'0'.repeat(16)}`);
 }

@@ -1,5 +1,6 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
+import { DEFAULT_RUN } from '../../host/run-settings.ts';
 import type { Flags } from '../config/flag-values.ts';
 import { mergeInitFlags } from '../config/flags.ts';
 import type { ClusterConnections } from '../ports.ts';
@@ -31,7 +32,7 @@ export async function resolveInitDocuments(services: DocumentPorts, { config: fi
     bindPort: config.init?.localAPIEndpoint?.bindPort ?? 6443,
     kubelet: null,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
-    skips: () => false,
+    run: DEFAULT_RUN,
   });
   return { config, cluster, warnings: [...found, ...warnings] };
 }

@@ -1,20 +1,19 @@
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
 import { otherMinorWarning } from '../../kubelet/minor-option.ts';
 import { checkNodeFields } from '../../kubelet/validate/check-node-fields.ts';
-import { applyClusterDefaults } from '../config/defaults.ts';
+import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import { bootstrapToken } from '../phases/bootstrap-token.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
-import { uploadConfigKubeadm, uploadConfigKubelet } from '../phases/upload-config.ts';
-import { type InitTokenOptions, planInitTokens } from './bootstrap-tokens.ts';
-import { readClusterConfiguration } from './node/cluster-baseline.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubeadm, uploadConfigKubelet } from '../phases/upload-config.ts';
+import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
+import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
 import { controlPlaneVersion, designClusterKubelet, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
 
 interface AdoptOptions extends InitTokenOptions {
@@ -28,7 +27,6 @@ interface AdoptOptions extends InitTokenOptions {
   readonly withholdToken: boolean;
   /** Receives the join commands; null: none is printed. */
   readonly showJoinCommand: ShowJoinCommandInput['show'] | null;
-  readonly run: RunSettings;
 }
 
 /**
@@ -51,7 +49,6 @@ type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
 /** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
 async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
   const { config, catalogue, forceUpload, showJoinCommand: show } = options;
-  const assumeEmptyCluster = options.run.dryRun;
   const running = context.cluster;
   const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);
   const controlPlaneMinor = parseMinor(version) ?? NEWEST_MINOR;
@@ -64,26 +61,53 @@ async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
   const other = otherMinorWarning(controlPlaneMinor);
   const needsToken = show !== null || options.bootstrapTokens.length > 0;
   const tokens = needsToken ? await planInitTokens(context, options) : { desired: [], joining: [] };
-  const endpoint = cluster.controlPlaneEndpoint;
-  const apiServer = options.apiServer && { ...options.apiServer, ...(endpoint && { server: `https://${endpoint}` }) };
+  const apiServer = atEndpoint(options.apiServer, cluster);
   return {
     input: {
-      uploadKubeadm: {
-        clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
-        currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-        assumeEmptyCluster,
-      },
-      upload: { ...kubelet.upload, forceUpload, assumeEmptyCluster },
-      bootstrapToken: {
-        tokens: tokens.desired,
-        apiServer,
-        replaceAddress: forceUpload || endpoint !== undefined,
-        assumeEmptyCluster,
-        now: context.clock.now(),
-      },
+      ...joinObjects({ version, cluster, found, upload: kubelet.upload, tokens, apiServer, forceUpload, now: context.clock.now() }),
       show: show && { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show },
     },
     warnings: [...found.warnings, ...versionWarnings, ...(other === null ? [] : [other]), ...kubelet.warnings, ...checked],
     refusals: [],
   };
+}
+
+/** The inputs of the phases that create the objects with which hosts join a cluster. */
+export function joinObjects({
+  version,
+  cluster,
+  found,
+  upload,
+  tokens,
+  apiServer,
+  forceUpload,
+  now,
+}: {
+  /** Of the control plane; not a release: not known. */
+  readonly version: string;
+  readonly cluster: DefaultedCluster;
+  /** kubeadm-config of the cluster. */
+  readonly found: FoundClusterConfiguration;
+  readonly upload: Omit<UploadKubeletConfigInput, 'forceUpload'>;
+  readonly tokens: InitTokens;
+} & Pick<BootstrapTokenInput, 'apiServer' | 'now'> &
+  Pick<UploadKubeletConfigInput, 'forceUpload'>) {
+  return {
+    uploadKubeadm: {
+      clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
+      currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+    },
+    upload: { ...upload, forceUpload },
+    bootstrapToken: {
+      tokens: tokens.desired,
+      apiServer,
+      replaceAddress: forceUpload || cluster.controlPlaneEndpoint !== undefined,
+      now,
+    },
+  };
+}
+
+/** An API server, at the control plane endpoint if the cluster has one. */
+export function atEndpoint(apiServer: BootstrapTokenInput['apiServer'], { controlPlaneEndpoint }: DefaultedCluster) {
+  return apiServer && { ...apiServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
 }

@@ -1,10 +1,10 @@
 import { AppError } from '../../base/errors.ts';
-import { parseKubernetesVersion, releaseOfVersion } from '../../base/kubernetes-version.ts';
+import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { type Prepared, phaseSelection, type Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -12,7 +12,6 @@ import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
 import { applyClusterDefaults, type DefaultedCluster, withScheme } from '../config/defaults.ts';
-import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer } from '../control-plane/model.ts';
 import { addonCoredns, addonKubeProxy } from '../phases/addons.ts';
@@ -32,6 +31,7 @@ import { waitControlPlane } from '../phases/wait-control-plane.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
+import { atEndpoint, joinObjects } from './adopt-cluster.ts';
 import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
 import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
 import {
@@ -62,14 +62,12 @@ import {
 import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
 import { controlPlaneVersion, type DesignedFirstNode, designFirstNode, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
 import { toWarning } from './node/design-observed-node.ts';
-import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
+import { type ObservedNode, observeNode } from './node/observe-node.ts';
 
 export interface InitOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** Whether a phase is skipped by name, independent of a single requested phase. */
-  readonly skips: (phase: string) => boolean;
   readonly connectEtcd: ConnectEtcd;
   readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
@@ -178,14 +176,14 @@ async function observeInitHost(context: PhaseContext, options: InitOptions): Pro
 
 /** In a given cluster, only an add-on has the declared version, which must then be supported; as in `cluster adopt`. */
 async function resolveInitCluster({ node, observed, found }: InitHost, options: InitOptions) {
-  const { given, cluster: declared, selects, releaseOf, skips } = options;
+  const { given, cluster: declared, run, releaseOf } = options;
   const { bindPort } = observed.localAPIEndpoint;
-  const input = { found: found.model ?? {}, declared, bindPort, kubelet: node.facts.kubelet, releaseOf, skips };
+  const input = { found: found.model ?? {}, declared, bindPort, kubelet: node.facts.kubelet, releaseOf, run };
   if (given === null) return withMinor(await resolveClusterConfiguration(input));
   const { version, warnings } = await controlPlaneVersion(given.cluster, declared, null);
-  if (selects('addon/coredns') || selects('addon/kube-proxy'))
+  if (['addon/coredns', 'addon/kube-proxy'].some(phaseSelection(run)))
     return withMinor(await resolveClusterConfiguration({ ...input, found: { kubernetesVersion: version, ...found.model } }));
-  const cluster = withoutSkippedAddons(settingsOf(input.found, declared, version, bindPort), skips);
+  const cluster = withoutSkippedAddons(settingsOf(input.found, declared, version, bindPort), run);
   return { cluster, warnings, minor: parseMinor(version) ?? NEWEST_MINOR };
 }
 
@@ -200,6 +198,7 @@ async function designControlPlane(
   cluster: DefaultedCluster,
 ): Promise<PreparedControlPlane> {
   const { external } = cluster.etcd;
+  const isSelected = phaseSelection(options.run);
   const isChecked = external !== undefined && !options.skipPreflight && !options.singlePhase && !options.staged;
   const prepared = await prepareControlPlane(context, options, {
     node,
@@ -207,7 +206,7 @@ async function designControlPlane(
     cluster,
     findings: isChecked ? await externalEtcdFindings(context, options.connectEtcd, external, observed.host.files) : [],
     kubeconfigs: KUBECONFIGS,
-    generates: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
+    generates: { certificate: (name) => isSelected(`certs/${name}`), kubeconfig: (name) => isSelected(`kubeconfig/${name}`) },
   });
   if (lockedOut !== null)
     throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });
@@ -244,7 +243,6 @@ async function prepareAdmission(
     certificateKey: options.certificateKey,
     freshToken: options.certsToken,
     now: context.clock.now(),
-    assumeEmptyCluster: options.run.dryRun,
     show: options.showCertificateKey,
   });
   return { apiServer, tokens, shared };
@@ -253,13 +251,12 @@ async function prepareAdmission(
 /** The API server of the given kubeconfig, else that of the host; at the control plane endpoint, if one is declared. */
 function serverToJoin(
   { given }: InitOptions,
-  { certificatesDir, controlPlaneEndpoint }: DefaultedCluster,
+  cluster: DefaultedCluster,
   { pki, node }: Pick<PreparedControlPlane, 'pki' | 'node'>,
 ): Admission['apiServer'] {
   // The host need not be part of the cluster of a given kubeconfig.
-  if (given !== null)
-    return given.apiServer && { ...given.apiServer, ...(controlPlaneEndpoint && { server: `https://${controlPlaneEndpoint}` }) };
-  const caPem = pki.textAt(pkiPath(certificatesDir, 'ca', 'crt'));
+  if (given !== null) return atEndpoint(given.apiServer, cluster);
+  const caPem = pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
   return caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
 }
 
@@ -285,7 +282,6 @@ function inputOf(
 ) {
   const { node, routes, found } = host;
   const { start } = firstNode;
-  const assumeEmptyCluster = options.run.dryRun;
   const { forceUpload } = options;
   const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(controlPlane.node);
@@ -293,40 +289,25 @@ function inputOf(
   return {
     api: routes.api,
     superApi: routes.superApi,
-    assumeEmptyCluster,
+    assumeEmptyCluster: options.run.dryRun,
     staged: options.staged,
     admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: apiCallMs },
     pull: controlPlane.pull,
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
     kubeletStart: { ...start, credentials: [] },
-    save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
+    save: firstNode.save,
     wait: controlPlane.wait,
-    uploadKubeadm: {
-      // An unreachable API server has no version.
-      clusterConfiguration:
-        parseKubernetesVersion(cluster.kubernetesVersion)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
-      currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-      assumeEmptyCluster,
-    },
-    upload: { ...firstNode.upload, forceUpload, assumeEmptyCluster },
-    bootstrapToken: {
-      tokens: admission.tokens.desired,
-      apiServer: admission.apiServer,
-      replaceAddress: forceUpload || cluster.controlPlaneEndpoint !== undefined,
-      assumeEmptyCluster,
-      now,
-    },
+    ...joinObjects({ ...admission, version: cluster.kubernetesVersion, cluster, found, upload: firstNode.upload, forceUpload, now }),
     uploadCerts: admission.shared?.input ?? null,
     mark: {
       nodeName: node.registration.name,
       taints: controlPlane.node.taints,
       timeoutMs: apiCallMs,
-      assumeEmptyCluster,
       check: null,
     },
-    coredns: { objects: corednsWanted, forceUpload, assumeEmptyCluster },
-    kubeProxy: { ...proxy, forceUpload, assumeEmptyCluster },
+    coredns: { objects: corednsWanted, forceUpload },
+    kubeProxy: { ...proxy, forceUpload },
     finalize: finalizeInput(node, firstNode.design, start),
     show: showInput(options, cluster, admission),
   };

@@ -2,13 +2,13 @@ import { AppError } from '../../base/errors.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { type Prepared, phaseSelection, type Workflow } from '../../host/run-workflow.ts';
 import { ADMIN_CONF, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../phases/etcd-members.ts';
-import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
 import { markNode } from '../phases/mark-node.ts';
@@ -124,6 +124,7 @@ async function prepareJoinControlPlane(
     }),
   ]);
   const apiServer = { ...(await options.apiServer()), server: localServer(observed.localAPIEndpoint) };
+  const isSelected = phaseSelection(options.run);
   // The keys are generated while the kubelet checks its configuration.
   const [prepared, join] = await Promise.all([
     prepareControlPlane(context, options, {
@@ -133,8 +134,8 @@ async function prepareJoinControlPlane(
       kubeconfigs: JOINING_KUBECONFIGS,
       joins: true,
       generates: {
-        certificate: () => options.selects('control-plane-prepare/certs'),
-        kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
+        certificate: () => isSelected('control-plane-prepare/certs'),
+        kubeconfig: () => isSelected('control-plane-prepare/kubeconfig'),
       },
       given: download.files,
     }),
@@ -151,8 +152,8 @@ async function prepareJoinControlPlane(
       api: routes.api,
       etcdApi: routes.etcdApi,
       assumeEmptyCluster: false,
-      staged: options.staged || options.run.dryRun,
-      mayLackEtcd: options.staged || options.run.dryRun,
+      staged: options.staged,
+      mayLackEtcd: options.staged,
       pull: prepared.pull,
       download: download.input,
       pki: prepared.pki,
@@ -172,7 +173,6 @@ async function prepareJoinControlPlane(
         nodeName: node.registration.name,
         taints: prepared.node.taints,
         timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
-        assumeEmptyCluster: false,
         check: null,
       },
       wait: prepared.wait,
@@ -183,8 +183,8 @@ async function prepareJoinControlPlane(
 }
 
 /** The phases of the shared certificates write the CA. */
-function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
-  const { credentials = [] } = input;
+function withoutCa(input: JoinInput['kubeletStart'], { certificatesDir }: DefaultedCluster): JoinInput['kubeletStart'] {
+  const { credentials } = input;
   return { ...input, credentials: credentials.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
 }
 

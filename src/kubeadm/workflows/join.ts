@@ -5,7 +5,7 @@ import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
-import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { findMarksRecord } from '../../kube/mark-node.ts';
@@ -24,19 +24,19 @@ import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { validateClaim } from '../node-identity/node-identity.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
-import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
+import { kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import type { OwnNodeCheck } from '../phases/mark-node.ts';
-import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
-import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
-import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
+import { isPending, markNode } from '../phases/mark-node.ts';
+import { saveStartedNodeSettings } from '../phases/save-node-settings.ts';
+import { waitNode } from '../phases/wait-node.ts';
 import { findRunningKubelet, joinPreflightFindings } from './join-preflight-findings.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './node/bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './node/cluster-baseline.ts';
 import { designObservedNode } from './node/design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './node/identify-node.ts';
 import type { NodeOptions } from './node/node-options.ts';
-import { nodeSettingsOf, type ObservedNode, observeNode } from './node/observe-node.ts';
+import { type ObservedNode, observeNode } from './node/observe-node.ts';
 import { NODE_SOURCE_FACTS } from './node/observe-node-source.ts';
 
 export interface JoinOptions extends NodeOptions {
@@ -61,13 +61,7 @@ export interface JoinOptions extends NodeOptions {
   readonly trust: NodeTrust | null;
 }
 
-export interface JoinInput {
-  readonly kubeletStart: KubeletStartInput;
-  readonly save: SaveNodeSettingsInput;
-  readonly waitBootstrap: WaitBootstrapInput;
-  readonly waitNode: WaitNodeInput;
-  readonly markNode: MarkNodeInput;
-}
+export type JoinInput = Awaited<ReturnType<typeof prepareJoin>>['input'];
 
 /** Phases of a control plane, which a configuration or a command line for kubeadm may skip. @see kubeadm 1.36 join --help */
 const CONTROL_PLANE_PHASES = [
@@ -121,7 +115,7 @@ export function joinQueries({ nodeRegistration: { criSocket }, caCertPath, group
  * @param observed the host, if it was observed before; with the options of `withoutReservedLabels`
  * @throws AppError as `designObservedNode` and `readClusterBaseline`
  */
-export async function prepareJoin(context: ClusterContext, options: JoinOptions, observed?: ObservedNode): Promise<Prepared<JoinInput>> {
+export async function prepareJoin(context: ClusterContext, options: JoinOptions, observed?: ObservedNode) {
   const { cluster } = context;
   const { options: own, labels } = withoutReservedLabels(options);
   const [node, { baseline, apiServer, mayBootstrap }] = await Promise.all([
@@ -130,7 +124,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   ]);
   const nodeOfSameName = await findNodeOfSameName(node, cluster);
   const otherHost = hasIdentity(node.facts) ? null : await otherHostOf(context, options.admin ?? cluster, node, nodeOfSameName);
-  const { design, start, warnings, refusals } = await designObservedNode(context, own, {
+  const { design, start, save, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
     clusterIsDeclared: false,
@@ -169,7 +163,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   return {
     input: {
       kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },
-      save: { nodeSettings: nodeSettingsOf(node, own), mayChown: start.mayChown, isStored: start.settings !== undefined },
+      save,
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: {
         nodeName,
@@ -183,6 +177,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
     node: { nodeName, isProven: false, machineId: null },
+    isDown: nodeOfSameName !== null && !isNodeReady(nodeOfSameName),
     origins: design.origins,
     own: ownWords(node),
   };

@@ -68,8 +68,8 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
     ),
     cleanupNode.select((input) => input.cleanup),
     removeProxy.select(() => null),
-    listLeftovers.select(({ cleanup, removesDropIn, isDryRun }) => ({
-      isPlanned: isDryRun,
+    listLeftovers.select(({ cleanup, removesDropIn, run }) => ({
+      isPlanned: run.dryRun,
       removed: [...(cleanup.etcdDataDir === null ? [] : [cleanup.etcdDataDir]), ...(removesDropIn ? [PROXY_DROP_IN] : [])],
     })),
   ],
@@ -114,7 +114,6 @@ async function prepareReset(context: PhaseContext, options: ResetOptions) {
   );
   const nodeName = node?.claim?.nodeName ?? null;
   const etcd = await etcdOfHost(context, options, facts, certificatesDir);
-  const { dryRun, ignorePreflightErrors } = options.run;
   const { errors, warnings } = validateFindings(
     skipsPreflight(options.run)
       ? []
@@ -124,7 +123,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions) {
           ...etcd.findings,
           ...(await deletionFindings(context, node)),
         ],
-    ignorePreflightErrors,
+    [options.run],
     context.host.name,
   );
   return {
@@ -135,9 +134,9 @@ async function prepareReset(context: PhaseContext, options: ResetOptions) {
         cleanupTmpDir: cleanupTmpDir === true,
         unmountFlags: unmountFlags ?? [],
         etcdDataDir: etcd.dataDir,
-        podsMayStay: isIgnored(CONTAINERS_RUNNING, ignorePreflightErrors),
+        podsMayStay: isIgnored(CONTAINERS_RUNNING, [options.run]),
       },
-      isDryRun: dryRun,
+      run: options.run,
       removesDropIn: isFleetDropIn(facts.files.get(PROXY_DROP_IN) ?? null),
       removeMember: etcd.input,
       etcdApi: etcd.access,

@@ -2,7 +2,7 @@ import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { ParseText } from '../../host/facts/parse-text.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
-import { readCertificateHead } from '../../x509/read-certificate.ts';
+import { readCertificateHead, whyNoCertificate } from '../../x509/read-certificate.ts';
 
 /** The credentials of a kubelet. `why` is the reason why they are unusable. */
 export type ClientIdentity =
@@ -76,7 +76,7 @@ function identityIn(
         return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
       return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
     } catch {
-      return { state: 'unusable', why: `${source} contains no certificate` };
+      return { state: 'unusable', why: `${source} ${whyNoCertificate(pem)}` };
     }
   };
   if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF);

@@ -1,5 +1,6 @@
 import { printable } from '../../base/text/printable.ts';
 import type { PodLoss, TrialBaseline } from './baseline.ts';
+import { countExits, describeUnit, type Exits, isCrashing, NO_EXITS } from './exits.ts';
 import type { ProbeResult } from './probe-pod.ts';
 import { CPU_PERIOD_MS, limitsOf, SIGNALS, type Signal, type SignalLimits } from './signals.ts';
 
@@ -35,6 +36,8 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Cause of the kubelet's exit from its journal; null: not checked. */
   readonly cause: string | null;
+  /** Reason why the API server no longer reaches the kubelet, as a clause. Absent or null: it does, or not required. */
+  readonly unreached?: string | null;
   /**
    * Reason why the kubelet's API does not accept the credential of the node: the kubelet rejects it, or does
    * not answer. Null: it does, or not known.
@@ -57,15 +60,12 @@ export interface Observation {
  * so that a jump of the clock has no effect.
  */
 export interface HealthHistory {
-  /** systemd's counter at the last check. */
-  readonly restarts: number | null;
+  readonly exits: Exits;
   readonly lastAt: number | null;
   /** Uninterrupted healthy time. */
   readonly healthyMs: number;
   readonly wasHealthy: boolean;
   readonly signals: SignalTimes;
-  /** Times of kubelet failures, newest last. */
-  readonly crashes: readonly number[];
   /** Duration of a state without a signal in which not everything could be verified. */
   readonly unprovenMs: number;
   /** Facts that have remained unverified for long; null: all verified, or too early to tell. */
@@ -73,12 +73,11 @@ export interface HealthHistory {
 }
 
 export const EMPTY_HEALTH_HISTORY: HealthHistory = {
-  restarts: null,
+  exits: NO_EXITS,
   lastAt: null,
   healthyMs: 0,
   wasHealthy: false,
   signals: {},
-  crashes: [],
   unprovenMs: 0,
   unproven: null,
 };
@@ -180,21 +179,18 @@ export function worstOf(found: readonly FoundSignal[]): Failure | null {
   return { signal, cause: SIGNALS[signal].message(cause), pod };
 }
 
-/** A payload in a trial, and the node before it. */
-export interface Trial {
-  readonly hash: string;
-  /** Null: not known, so that every problem counts. */
-  readonly baseline: TrialBaseline | null;
-}
+/** The first exit ends a trial, also before systemd has counted it. */
+const ANY_EXIT = { times: 1, waiting: 0 };
 
 /**
  * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
  * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a signal.
+ * @param trial a payload, and the node before it; null: not known, so that every problem counts
  */
 export function assessTrial(
   watch: HealthHistory,
-  trial: Trial,
+  trial: { readonly hash: string; readonly baseline: TrialBaseline | null },
   seen: Observation,
   now: number,
   timing: Timing,
@@ -202,8 +198,14 @@ export function assessTrial(
   const stepMs = stepOf(watch, now, timing.pollMs);
   const isStarting = (seen.ageMs ?? timing.maxSignalMs.start) < timing.maxSignalMs.start;
   const { baseline } = trial;
+  const exits = countExits(watch.exits, seen.unit, now);
+  const isCrashed = isCrashing(exits, seen.unit, ANY_EXIT, now);
   // The worst first.
-  const found = [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(baseline, seen), ...podSignals(baseline, seen)];
+  const found = [
+    ...processSignals(watch, trial, seen, { isStarting, isCrashed }),
+    ...nodeSignals(baseline, seen),
+    ...podSignals(baseline, seen),
+  ];
   const { times, failure } = assessSignals(watch.signals, found, stepMs, timing.maxSignalMs);
   const isHealthy = found.length === 0 && isUp(seen);
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
@@ -211,7 +213,7 @@ export function assessTrial(
   return {
     history: {
       ...watch,
-      restarts: seen.unit?.restarts ?? watch.restarts,
+      exits,
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
       wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === trial.hash),
@@ -235,17 +237,16 @@ export function assessGood(
   now: number,
   timing: Timing,
 ): { readonly history: HealthHistory; readonly failure: Failure | null } {
-  const { times, withinMs } = timing.crashLoop;
+  const { crashLoop } = timing;
   const { unit } = seen;
-  if (unit === null) return { history: { ...watch, lastAt: now }, failure: null };
-  const ended = watch.restarts === null ? 0 : Math.max(0, unit.restarts - watch.restarts);
-  const recent = watch.crashes.filter((at) => at <= now && now - at < withinMs);
-  const crashes = [...recent, ...Array.from({ length: Math.min(ended, times) }, () => now)].slice(-times);
-  const isLoop = crashes.length >= times || unit.activeState === 'failed';
-  const count = unit.activeState === 'failed' ? 'the unit has failed' : `${times} failures within ${Math.round(withinMs / 60_000)} minutes`;
+  const exits = countExits(watch.exits, unit, now);
+  const minutes = Math.round(crashLoop.withinMs / 60_000);
+  const count = unit?.activeState === 'failed' ? 'the unit has failed' : `${crashLoop.times} failures within ${minutes} minutes`;
   return {
-    history: { ...watch, restarts: unit.restarts, lastAt: now, crashes },
-    failure: isLoop ? { signal: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') } : null,
+    history: { ...watch, exits, lastAt: now },
+    failure: isCrashing(exits, unit, crashLoop, now)
+      ? { signal: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') }
+      : null,
   };
 }
 
@@ -265,21 +266,25 @@ function isStopped({ unit }: Observation): boolean {
 
 /**
  * The signals from the host: its unit, its process and the API of the kubelet.
- * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
+ * @param state `isStarting`: the process started recently and need not be healthy yet, even if its predecessor was
  */
-function processSignals(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly FoundSignal[] {
+function processSignals(
+  { wasHealthy }: HealthHistory,
+  { hash, baseline }: Parameters<typeof assessTrial>[1],
+  seen: Observation,
+  { isStarting, isCrashed }: { readonly isStarting: boolean; readonly isCrashed: boolean },
+): readonly FoundSignal[] {
   const { unit, healthz, runs, differing } = seen;
   const signals: FoundSignal[] = [];
-  if (hasCrashed(watch, unit)) signals.push({ signal: 'crash', seen: seen.cause ?? describeUnit(unit) });
+  if (isCrashed) signals.push({ signal: 'crash', seen: seen.cause ?? describeUnit(unit) });
   if (differing !== null && runs === hash) signals.push(...configzSignals(differing));
   if (runs !== null && runs !== hash) signals.push({ signal: 'wrong-payload', seen: 'another configuration than the assigned one' });
   if (isStopped(seen)) signals.push({ signal: 'start', seen: `the kubelet was stopped: ${describeUnit(unit)}` });
   else if (healthz !== null && !healthz.ok) {
     const failed = SIGNALS.healthz.message(healthz.why);
-    if (watch.wasHealthy && !isStarting) signals.push({ signal: 'healthz', seen: healthz.why });
+    if (wasHealthy && !isStarting) signals.push({ signal: 'healthz', seen: healthz.why });
     else signals.push({ signal: 'start', seen: seen.cause === null ? failed : `${seen.cause} (${failed})` });
-  } else if (!isUp(seen) && !hasCrashed(watch, unit))
-    signals.push({ signal: 'start', seen: `the kubelet does not start: ${describeUnit(unit)}` });
+  } else if (!isUp(seen) && !isCrashed) signals.push({ signal: 'start', seen: `the kubelet does not start: ${describeUnit(unit)}` });
   if (seen.credentialRefusal != null && isUp(seen) && baseline?.isCredentialAccepted !== false) {
     const { why, isRejection, needsApproval = false } = seen.credentialRefusal;
     // The API server authenticates to kubelets with a certificate of the same CA.
@@ -330,14 +335,4 @@ export function podSignals(
   const lost = (losses ?? []).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
   const found = lost.map(({ kind, pod, seen }): FoundSignal => ({ signal: kind, seen, pod }));
   return probe?.state === 'failed' ? [...found, { signal: 'probe-pod', seen: probe.why }] : found;
-}
-
-function hasCrashed({ restarts }: HealthHistory, unit: Observation['unit']): boolean {
-  if (unit === null) return false;
-  if (restarts !== null && unit.restarts > restarts) return true;
-  return unit.activeState === 'failed' || unit.subState === 'auto-restart';
-}
-
-function describeUnit(unit: Observation['unit']): string {
-  return unit === null ? 'unit state unknown' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
 }

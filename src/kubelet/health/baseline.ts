@@ -4,7 +4,7 @@ import { isActive, type NodePod } from '../workload/pod.ts';
 /** The pods of a node before a trial, and whether a probe pod could be started then. */
 export interface WorkloadBaseline {
   /** Null: not known. */
-  readonly pods: readonly PodBefore[] | null;
+  readonly pods: readonly Pick<NodePod, 'uid' | 'name' | 'isStatic'>[] | null;
   /** Reason why the trial uses no probe pod, as a clause; null: a probe pod started before the trial. */
   readonly noProbe: string | null;
   /** Directory of the static pods before the trial; null: none, or not known. */
@@ -95,11 +95,8 @@ export interface PodLoss {
   readonly seen: string;
 }
 
-/** A pod that ran before a change. */
-export type PodBefore = Pick<NodePod, 'uid' | 'name' | 'isStatic'>;
-
 /** The pods that a change must not end: running, not deleted, and without a container that cannot start. */
-export function runningPods(pods: readonly NodePod[]): readonly PodBefore[] {
+export function runningPods(pods: readonly NodePod[]): NonNullable<WorkloadBaseline['pods']> {
   return pods
     .filter((pod) => pod.phase === 'Running' && !pod.isTerminating && !pod.waiting.some(isStartError))
     .map(({ uid, name, isStatic }) => ({ uid, name, isStatic }));
@@ -110,7 +107,7 @@ export function runningPods(pods: readonly NodePod[]): readonly PodBefore[] {
  * fail for a reason of their own (`CrashLoopBackOff`, a failed probe, an exceeded limit) are no losses.
  * @param usesProbe if a probe pod starts, a container that cannot be started again fails for a reason of its own
  */
-export function podLosses(before: readonly PodBefore[], now: readonly NodePod[], usesProbe = false): readonly PodLoss[] {
+export function podLosses(before: NonNullable<WorkloadBaseline['pods']>, now: readonly NodePod[], usesProbe = false): readonly PodLoss[] {
   const byUid = new Map(now.map((pod) => [pod.uid, pod]));
   const byName = new Map(now.filter(isActive).map((pod) => [pod.name, pod]));
   return before.flatMap(({ uid, name, isStatic }): readonly PodLoss[] => {

@@ -8,6 +8,7 @@ import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { isConnectionLost } from '../../host/run-host.ts';
 import { explainKubeletFailure, type KubeletFailure, lastKubeletError, shortened } from '../facts/kubelet-failure.ts';
+import { countExits, explainExits, isCrashing, NO_EXITS } from './exits.ts';
 import { CRASHES } from './signals.ts';
 
 /** Older kubelets print hundreds of lines of usage after an unknown flag. */
@@ -23,9 +24,7 @@ const CHECK_MS = 2_000;
  * anything later may be for a kubelet that exits again and again (kubelet 1.36, `initializeRuntimeDependentModules`).
  */
 export function crashWatch(context: PhaseContext, phase: string) {
-  let fewest: number | null = null;
-  let explained: number | null = null;
-  let equal: { readonly cause: string; readonly count: number; readonly sinceMs: number } | null = null;
+  let exits = NO_EXITS;
   let crashing = false;
   return {
     /** Whether the kubelet was in a crash loop when it was seen last. */
@@ -36,34 +35,16 @@ export function crashWatch(context: PhaseContext, phase: string) {
      */
     see: async (unit: UnitState | null, waitedMs: number): Promise<void> => {
       if (unit === null) return;
-      const { restarts } = unit;
-      fewest = Math.min(fewest ?? restarts, restarts);
-      crashing = isCrashing(unit, fewest);
-      if (!crashing || restarts === explained) return;
+      exits = countExits(exits, unit, waitedMs);
+      crashing = isCrashing(exits, unit, { times: CRASHES.fatal, waiting: CRASHES.fatal }, waitedMs);
+      if (!crashing || unit.restarts === exits.equal?.at) return;
       const failure = await explainFailure(context, unit, { waitedMs, lastRunOnly: false });
-      const exits = Math.max(1, restarts - Math.min(explained ?? fewest, restarts));
-      const cause = comparable(failure.cause);
-      equal = equal?.cause === cause ? { ...equal, count: equal.count + exits } : { cause, count: exits, sinceMs: waitedMs };
-      explained = restarts;
-      const isPermanent = equal.count >= CRASHES.equal && waitedMs - equal.sinceMs >= CRASHES.equalMs;
+      exits = explainExits(exits, failure.cause, waitedMs);
+      const { count = 0, sinceMs = waitedMs } = exits.equal ?? {};
+      const isPermanent = count >= CRASHES.equal && waitedMs - sinceMs >= CRASHES.equalMs;
       if (failure.fatal || isPermanent || unit.activeState === 'failed') throw kubeletUnhealthy(context, phase, failure, waitedMs);
     },
   };
-}
-
-/**
- * Whether the kubelet is in a crash loop. systemd keeps its restart counter across a `systemctl restart` of a
- * unit that waits for its next start, so a high count alone proves nothing about the current process; a unit
- * in auto-restart has failed at least once since.
- */
-function isCrashing(unit: UnitState, fewest: number): boolean {
-  if (unit.activeState === 'failed' || unit.restarts - fewest >= CRASHES.fatal) return true;
-  return unit.subState === 'auto-restart' && unit.restarts >= CRASHES.fatal;
-}
-
-/** Equal for the same reason: without the state of the unit, numbers, addresses and checksums, which differ between two runs. */
-function comparable(cause: string): string {
-  return cause.replace(/^unit \S{1,32} \(\S{1,32}\)|[0-9a-f]{8,64}|[0-9]{1,64}/g, '#');
 }
 
 /** A function that checks, at most every two seconds, whether the kubelet exits again and again. */
@@ -136,16 +117,12 @@ export async function readLastError(context: PhaseContext, waitedMs: number): Pr
   }
 }
 
-export interface ExplainedFailure extends KubeletFailure {
-  readonly journal: string;
-}
-
 /** Finds why the kubelet failed, by its unit and its journal since a wait began. */
 export async function explainFailure(
   context: { readonly host: Host; readonly signal?: AbortSignal | undefined },
   unit: UnitState | null,
   { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
-): Promise<ExplainedFailure> {
+): Promise<KubeletFailure & { readonly journal: string }> {
   const journal = await readRecent(context, waitedMs);
   return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
 }
@@ -155,7 +132,12 @@ async function readRecent({ host, signal }: Parameters<typeof explainFailure>[0]
   return (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true }, signal)) ?? '';
 }
 
-export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {
+export function kubeletUnhealthy(
+  { host }: PhaseContext,
+  phase: string,
+  failure: Awaited<ReturnType<typeof explainFailure>>,
+  waitedMs: number,
+): AppError {
   const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shortened(failure.cause, LONGEST_CAUSE)}`;
   return new AppError(
     { host: host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },

@@ -112,16 +112,13 @@ export async function readNode(cluster: Cluster, nodeName: string, { clock, sign
   );
 }
 
-/** The parts of an observation of a kubelet that the API server shows. */
-export interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pressures' | 'differing' | 'losses'>> {
-  /** Reason why the API server no longer reaches the kubelet, as a clause; null: it does, or not required. */
-  readonly unreached?: string | null;
-}
-
 /** The Node, its kubelet as the API server reaches it, and configz; `pending`: reason to wait that is no signal. */
-export async function observeChange(
-  change: NodeChange,
-): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
+export async function observeChange(change: NodeChange): Promise<
+  Partial<Pick<Observation, 'ready' | 'pressures' | 'differing' | 'unreached'>> & {
+    readonly pending: string | null;
+    readonly unproven?: string;
+  }
+> {
   const { cluster, verification, config, isReadyNeeded, isReached } = change;
   const { nodeName } = verification;
   let override: ConfigSource | null;

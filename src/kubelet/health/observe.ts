@@ -8,6 +8,7 @@ import { answerOf } from '../../host/unit-ready.ts';
 import { explainKubeletFailure, shortened } from '../facts/kubelet-failure.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../facts/kubelet-process.ts';
 import type { Observation } from './assess.ts';
+import { describeUnit } from './exits.ts';
 
 export interface HealthState {
   readonly unit: UnitState | null;
@@ -27,6 +28,12 @@ export function kubeletHealthNow(url: string | null, limits?: Parameters<typeof 
 /** Whether both indicate a healthy kubelet. */
 export function isHealthy({ unit, healthz }: HealthState): boolean {
   return unit?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
+}
+
+/** `unit active (running), 0 restarts, healthz returns 500`. */
+export function describeHealth({ unit, healthz }: HealthState): string {
+  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
+  return `${describeUnit(unit)}${reported}`;
 }
 
 /**
@@ -49,32 +56,29 @@ export function healthText({ state, process }: ReturnType<ReturnType<typeof kube
   return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
 }
 
-/** Observation of a kubelet on its host. */
-export type HostHealth = Pick<Observation, 'unit' | 'healthz' | 'cause' | 'cpuShare'> & {
-  /** Process ID; null: no process. */
-  readonly pid: number | null;
-  /** Age of the process; null: unknown. */
-  readonly ageMs: number | null;
-};
-
-export interface ObserveHealthOptions {
-  /** Null: the kubelet serves no healthz. */
-  readonly healthzUrl: string | null;
-  /** Restart counter at the last check; if it has grown, the journal is read for the cause. */
-  readonly restarts: number | null;
-  /** Time of the last switch, in Unix seconds; earlier journal entries are about another configuration. */
-  readonly sinceSeconds: number;
-  readonly signal?: AbortSignal | undefined;
-}
-
 const JOURNAL_LINES = 300;
 const LONGEST_CAUSE = 500;
 
-/** Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the journal. */
+/**
+ * Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the journal.
+ * @param options `healthzUrl` null: the kubelet serves no healthz; `restarts`: the counter at the last check, if it has grown, the
+ *   journal is read for the cause; `sinceSeconds`: Unix time of the last switch, earlier entries are about another configuration
+ * @returns `pid`, `ageMs` null: no process, or unknown
+ */
 export async function observeHealth(
   host: Host,
-  { healthzUrl, restarts, sinceSeconds, signal }: ObserveHealthOptions,
-): Promise<HostHealth & { readonly commandLine: KubeletCommandLine | null }> {
+  {
+    healthzUrl,
+    restarts,
+    sinceSeconds,
+    signal,
+  }: {
+    readonly healthzUrl: string | null;
+    readonly restarts: number | null;
+    readonly sinceSeconds: number;
+    readonly signal?: AbortSignal | undefined;
+  },
+) {
   const { state, process: commandLine } = await observe(host, kubeletHealthNow(healthzUrl, { timeoutSeconds: 2 }), signal);
   const { unit } = state;
   const healthz = readHealthz(state.healthz);
@@ -114,7 +118,11 @@ function readHealthz(answer: HttpFact | null): Observation['healthz'] {
 async function causeOf(
   host: Host,
   unit: UnitState | null,
-  { isRunning, sinceSeconds, signal }: Pick<ObserveHealthOptions, 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
+  {
+    isRunning,
+    sinceSeconds,
+    signal,
+  }: Pick<Parameters<typeof observeHealth>[1], 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
 ): Promise<string | null> {
   const since = `@${Math.floor(sinceSeconds)}`;
   const text = (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal)) ?? '';

@@ -13,18 +13,21 @@ import { listAt, objectsAt } from '../documents/values.ts';
 import { isProbe, readPod } from '../workload/pod.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
 
-/** What a probe pod shows about a kubelet; `not-run`: it could not be created or read, or another client deleted it. */
-export type ProbeOutcome = Exclude<ProbeResult, { readonly state: 'starting' }> | { readonly state: 'not-run'; readonly why: string };
-
-/** A probe pod now; `unknown`: the API server did not answer. */
-type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
+/**
+ * A probe pod now. `not-run`: it could not be created or read, or another client deleted it; `unknown`: the API server did not
+ * answer.
+ */
+type ProbeReading =
+  | ProbeResult
+  | { readonly state: 'not-run'; readonly why: string }
+  | { readonly state: 'unknown'; readonly seen: string };
 
 /** A probe pod, created through the API server or as a static pod of the kubelet. */
-export interface ProbeDriver<Seen = ProbeReading> {
+export interface ProbeDriver {
   /** `NAMESPACE/NAME`. */
   readonly name: string;
   /** Creates the pod if that was not done yet, and reads it. */
-  observe(): Promise<Seen>;
+  observe(): Promise<ProbeReading>;
   /** The error about the pod that an Event or the kubelet's log has; null: none, or not readable. */
   explain(): Promise<string | null>;
   /** Deletes the pod if it may exist. */
@@ -48,55 +51,60 @@ export async function runProbe(
     readonly failedMs: number;
     readonly meanwhile?: (() => Promise<void>) | undefined;
   },
-): Promise<ProbeOutcome> {
+): Promise<Exclude<ProbeReading, { readonly state: 'starting' | 'unknown' }>> {
   let failedAtMs: number | null = null;
-  const explained = async (seen: string): Promise<string> => {
-    const error = await driver.explain();
-    return error === null || seen.includes(error) ? seen : `${seen}; ${error}`;
-  };
   try {
-    return await waitUntil<ProbeOutcome, Exclude<ProbeReading, { readonly state: 'started' | 'not-run' }>>(context, {
-      probe: async (elapsedMs) => {
-        const seen = await driver.observe();
-        await meanwhile?.();
-        if (seen.state === 'started' || seen.state === 'not-run') return { done: seen };
-        if (seen.state === 'starting') failedAtMs = null;
-        if (seen.state !== 'failed' && seen.state !== 'unusable') return { pending: seen };
-        failedAtMs ??= elapsedMs();
-        return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(seen.why) } };
+    return await waitUntil<Awaited<ReturnType<typeof runProbe>>, Exclude<ProbeReading, { readonly state: 'started' | 'not-run' }>>(
+      context,
+      {
+        probe: async (elapsedMs) => {
+          const seen = await driver.observe();
+          await meanwhile?.();
+          if (seen.state === 'started' || seen.state === 'not-run') return { done: seen };
+          if (seen.state === 'starting') failedAtMs = null;
+          if (seen.state !== 'failed' && seen.state !== 'unusable') return { pending: seen };
+          failedAtMs ??= elapsedMs();
+          return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(driver, seen.why) } };
+        },
+        ...wait,
+        progressMs: 5_000,
+        describe: (seen, waitedMs) => `waiting for probe pod ${driver.name}, ${Math.round(waitedMs / 1000)} s: ${textOf(seen)}`,
+        timedOut: async (seen) =>
+          seen.state === 'unknown' ? { state: 'not-run', why: seen.seen } : { state: 'failed', why: await explained(driver, textOf(seen)) },
       },
-      ...wait,
-      progressMs: 5_000,
-      describe: (seen, waitedMs) => `waiting for probe pod ${driver.name}, ${Math.round(waitedMs / 1000)} s: ${textOf(seen)}`,
-      timedOut: async (seen) =>
-        seen.state === 'unknown' ? { state: 'not-run', why: seen.seen } : { state: 'failed', why: await explained(textOf(seen)) },
-    });
+    );
   } finally {
     await driver.remove();
   }
+}
+
+/** The cause of a failure, with the error that an Event or the log of the kubelet has. */
+export async function explained(driver: ProbeDriver, why: string): Promise<string> {
+  const error = await driver.explain();
+  return error === null || why.includes(error) ? why : `${why}; ${error}`;
 }
 
 function textOf(seen: { readonly seen: string } | { readonly why: string }): string {
   return 'seen' in seen ? seen.seen : seen.why;
 }
 
-export interface ApiProbe {
-  readonly cluster: Cluster;
-  /** The client for the repeated reads of the pod. Default: `cluster`. */
-  readonly reads?: Cluster | undefined;
-  readonly nodeName: string;
-  readonly image: string;
-  /** Shown in messages. */
-  readonly phase: string;
-}
-
 /** The kubelet stops a probe pod that a killed run has left. */
 const MAX_SECONDS = 300;
 
-/** A probe pod that is created through the API server. A pod that cannot be deleted is reported (PROBE_POD_LEFT). */
-export function apiProbe(context: PhaseContext, options: ApiProbe): ProbeDriver {
-  const { cluster, reads = cluster, phase } = options;
-  const pod = podOnNode(options, context.clock.now());
+/**
+ * A probe pod that is created through the API server. A pod that cannot be deleted is reported (PROBE_POD_LEFT).
+ * @param reads the client for the repeated reads of the pod. `phase`: shown in messages
+ */
+export function apiProbe(
+  context: PhaseContext,
+  {
+    cluster,
+    reads = cluster,
+    phase,
+    ...place
+  }: Readonly<Record<'nodeName' | 'image' | 'phase', string>> & { readonly cluster: Cluster; readonly reads?: Cluster },
+): ProbeDriver {
+  const pod = podOnNode(place, context.clock.now());
   let state: 'absent' | 'requested' | 'created' = 'absent';
 
   const create = async (): Promise<ProbeReading | null> => {
@@ -141,7 +149,7 @@ export function apiProbe(context: PhaseContext, options: ApiProbe): ProbeDriver 
 /** Deletes the probe pods of killed runs; the static probe pod of an agent belongs to its file. */
 export async function deleteStaleProbePods(
   context: PhaseContext,
-  { cluster, phase }: Pick<ApiProbe, 'cluster' | 'phase'>,
+  { cluster, phase }: { readonly cluster: Cluster; readonly phase: string },
   pods: readonly KubeObject[],
 ): Promise<void> {
   for (const pod of pods)
@@ -158,7 +166,7 @@ export function pauseImageOn(node: KubeObject): string | null {
   return names.find((name) => name.includes('/pause:')) ?? null;
 }
 
-function podOnNode({ nodeName, image }: ApiProbe, now: Date): KubeObject {
+function podOnNode({ nodeName, image }: Readonly<Record<'nodeName' | 'image', string>>, now: Date): KubeObject {
   // A pod's name has at most 253 characters and no empty label.
   const name = `${PROBE_NAME}-${trimTrailing(nodeName.slice(0, 200), '-.')}-${now.getTime().toString(36)}`;
   const pod = probePod(name, image);
@@ -195,7 +203,7 @@ function timeOf({ lastTimestamp, eventTime, metadata }: KubeObject): number {
   return Date.parse(String(lastTimestamp ?? eventTime ?? metadata.creationTimestamp)) || 0;
 }
 
-function notRun(error: unknown): ProbeOutcome {
+function notRun(error: unknown): ProbeReading {
   if (!isAppError(error)) throw error;
   return { state: 'not-run', why: firstMessage(error) };
 }
@@ -229,7 +237,7 @@ export function staticProbe(
   { host, nodeName, clock, random, onIssue, signal }: StaticProbePorts,
   { staticPodPath, image }: ProbedKubelet,
   pods: () => readonly KubeObject[] | null,
-): ProbeDriver<ProbeResult | ProbeOutcome> {
+): ProbeDriver {
   // Another name each time, so that the mirror pod of an earlier probe is not taken for this one.
   const suffix = Math.floor(random() * 36 ** 5).toString(36);
   const name = `${PROBE_NAME}-${suffix.padStart(5, '0')}`;

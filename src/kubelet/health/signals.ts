@@ -43,10 +43,10 @@ export const STAY_MS = 10_000;
  * (measured with kubelet 1.36). A probe pod that started is the better evidence: it is admitted last.
  */
 export const ADMISSION_MS = 6_000;
-/** Time in which a probe pod must start; its image is normally on the node. */
-export const PROBE_MS = { agent: 20_000, ssh: 30_000 } satisfies Record<HealthUser, number>;
+/** A probe pod that has not started after this time counts as failed; its image is normally on the node. */
+export const PROBE_MS = { agent: 20_000, ssh: 25_000 } satisfies Record<HealthUser, number>;
 /** A kubelet tries a failed sandbox again after about ten seconds. */
-const PROBE_FAILED_MS = 15_000;
+const PROBE_FAILED_MS = { agent: 15_000, ssh: 5_000 } satisfies Record<HealthUser, number>;
 /** For this time the agent does not compare the CPU time of a kubelet: a start, and pods that start with it, need some. */
 export const CPU_PERIOD_MS = 180_000;
 
@@ -180,12 +180,12 @@ export const SIGNALS = {
     source: 'pod status, journal (agent)',
     limits: {
       agent: {
-        ms: PROBE_FAILED_MS,
-        shown: `${seconds(PROBE_FAILED_MS)} after an error; without an error, if the pod does not run ${seconds(PROBE_MS.agent + PROBE_FAILED_MS)} after its creation`,
+        ms: PROBE_FAILED_MS.agent,
+        shown: `${seconds(PROBE_FAILED_MS.agent)} after an error; without an error, if the pod does not run ${seconds(PROBE_MS.agent + PROBE_FAILED_MS.agent)} after its creation`,
       },
       ssh: {
-        ms: 5_000,
-        shown: `5 s after its status shows an error; ${seconds(PROBE_MS.ssh)} after its creation if it shows none`,
+        ms: PROBE_FAILED_MS.ssh,
+        shown: `${seconds(PROBE_FAILED_MS.ssh)} after its status shows an error; ${seconds(PROBE_MS.ssh + PROBE_FAILED_MS.ssh)} after its creation if it shows none`,
       },
     },
     message: (seen) => `a probe pod cannot be started: ${seen}`,

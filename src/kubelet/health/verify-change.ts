@@ -8,14 +8,22 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { fieldsToShow } from '../diff/diff-configs.ts';
-import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
-import { checkCrashes, watchKubelet } from './crash-watch.ts';
+import {
+  assessSignals,
+  configzSignals,
+  type FoundSignal,
+  nodeSignals,
+  type Observation,
+  podSignals,
+  type SignalTimes,
+  worstOf,
+} from './assess.ts';
+import { watchKubelet } from './crash-watch.ts';
 import {
   findNode,
   type KubeletVerification,
   type NodeChange,
   type NodeToVerify,
-  type ObservedChange,
   observeChange,
   pathNotChecked,
   pressuresOf,
@@ -23,7 +31,7 @@ import {
   readNode,
 } from './observe-change.ts';
 import { limitsOf } from './signals.ts';
-import { type PodVerification, recordWorkload, reportUnchecked, UNCHECKED } from './verify-pods.ts';
+import { recordPods, reportUnchecked } from './verify-pods.ts';
 
 /** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
@@ -78,67 +86,69 @@ export async function prepareRestartVerification(context: PhaseContext, verifica
     const reported = await waitUntilVerified(
       context,
       { ...change, startedAt, isReadyNeeded: false },
-      { workload: UNCHECKED, assess: assessor(context, change), deadline, checkOpen: everyMs(context.clock, CHECK_MS, checkOpen) },
+      { pods: null, deadline, checkOpen: everyMs(context.clock, CHECK_MS, checkOpen) },
     );
     return verify === null ? reported : verify(deadline, checkOpen);
   };
 }
 
 async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
-  const { clock } = context;
-  const { cluster, node: found, verification, phase } = change;
-  const workload = change.restarts ? await recordWorkload(context, change) : UNCHECKED;
+  const { cluster, node: found, verification } = change;
+  const pods = change.restarts ? await recordPods(context, change) : null;
   // A probe takes time, in which the previous kubelet may have sent another heartbeat.
-  const node = workload.hasProbed ? ((await readNode(cluster, verification.nodeName, context)) ?? found) : found;
+  const node = pods === null ? found : ((await readNode(cluster, verification.nodeName, context)) ?? found);
   return async (deadline, checkOpen) => {
-    const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
-    const checkKubelet = checkCrashes(context, phase);
-    const assess = assessor(context, { phase, node });
-    const wait = () => waitUntilVerified(context, { ...change, node }, { workload, assess, deadline, checkOpen: checkRegularly });
-    const unproven = await wait();
-    if (workload.probe === null) return unproven;
-    await workload.probe(deadline - clock.now().getTime(), async () => {
-      const { losses } = await workload.observePods();
-      assess({ losses });
-      await checkKubelet();
-      await checkRegularly();
-    });
-    // The kubelet has admitted its pods before it started the probe pod.
-    return wait();
+    try {
+      const open = everyMs(context.clock, CHECK_MS, checkOpen);
+      return await waitUntilVerified(context, { ...change, node }, { pods, deadline, checkOpen: open });
+    } finally {
+      await pods?.end();
+    }
   };
 }
 
-/** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
+/** Waits until the Node, its configz, its pods and a probe pod show the change; returns the part that cannot be verified. */
 function waitUntilVerified(
   context: PhaseContext,
   change: NodeChange,
   {
-    workload,
-    assess,
+    pods,
     deadline,
     checkOpen,
-  }: {
-    readonly workload: PodVerification;
-    readonly assess: ReturnType<typeof assessor>;
-    readonly deadline: number;
-    readonly checkOpen: () => Promise<void>;
-  },
+  }: { readonly pods: Awaited<ReturnType<typeof recordPods>> | null; readonly deadline: number; readonly checkOpen: () => Promise<void> },
 ): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
-  const { phase } = change;
+  const { phase, node } = change;
+  const before = { isReady: true, pressures: pressuresOf(node) };
+  const startedAt = clock.now().getTime();
+  let lastAt = startedAt;
+  let times: SignalTimes = {};
+  const observePods = async () => (await pods?.observe()) ?? { losses: [], pending: null };
   return waitUntil<string | undefined, string>(
     { clock, signal, host, reporter, phase },
     watchKubelet(context, phase, {
       probe: async () => {
         const { pending: why, unproven, ...seen } = await observeChange(change);
-        const { losses, pending: pods } = await workload.observePods();
-        const pending = assess({ ...seen, losses }) ?? why ?? pods;
+        let listed = await observePods();
+        const isShown = why === null && signalsOf(before, { ...seen, ...listed }).length === 0;
+        const probe = isShown && pods !== null ? await pods.probe() : null;
+        // The kubelet admits its pods before it starts a probe pod.
+        if (probe?.state === 'started') listed = await observePods();
+        const found = signalsOf(before, { ...seen, ...listed, probe });
+        const now = clock.now().getTime();
+        const { failure, ...assessed } = assessSignals(times, found, now - lastAt, LIMITS);
+        [times, lastAt] = [assessed.times, now];
+        if (failure?.pod !== undefined) throw podsLost(host.name, phase, failure.cause, failure.pod);
+        if (probe?.state === 'failed' && failure !== null && pods !== null) throw await pods.probeFailed(probe.why);
+        if (failure !== null) throw notProven(host.name, phase, failure.cause, now - startedAt);
+        const starting = probe?.state === 'starting' ? `probe pod: ${probe.seen}` : null;
+        const pending = worstOf(found)?.cause ?? why ?? listed.pending ?? starting;
         if (pending === null) return { done: unproven };
         // A change that the host has reverted is never confirmed.
         await checkOpen();
         return { pending };
       },
-      timeoutMs: deadline - clock.now().getTime(),
+      timeoutMs: deadline - startedAt,
       pauseMs: API_PAUSE,
       progressMs: 5_000,
       describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
@@ -149,31 +159,17 @@ function waitUntilVerified(
   );
 }
 
-/**
- * Assesses the observations of a change one after the other.
- * @param change its node before it, which was Ready if that is required
- * @returns a function that returns the worst signal that has not lasted for its limit, as a clause, or null: none. The function
- *   throws AppError PODS_LOST, COMMIT_NOT_PROVEN
- */
-function assessor({ clock, host }: PhaseContext, { phase, node }: Pick<NodeChange, 'phase' | 'node'>) {
-  const startedAt = clock.now().getTime();
-  const before = { isReady: true, pressures: pressuresOf(node) };
-  let times: SignalTimes = {};
-  let lastAt = startedAt;
-  return ({ ready = null, pressures = [], differing = null, losses = [], unreached = null }: ObservedChange): string | null => {
-    const now = clock.now().getTime();
-    const found: readonly FoundSignal[] = [
-      ...podSignals(before, { losses }),
-      ...nodeSignals(before, { ready, pressures }),
-      ...(unreached === null ? [] : [{ signal: 'not-reached', seen: unreached } as const]),
-      ...configzSignals(differing ?? []),
-    ];
-    const assessed = assessSignals(times, found, now - lastAt, LIMITS);
-    [times, lastAt] = [assessed.times, now];
-    if (assessed.failure?.pod !== undefined) throw podsLost(host.name, phase, assessed.failure.cause, assessed.failure.pod);
-    if (assessed.failure !== null) throw notProven(host.name, phase, assessed.failure.cause, now - startedAt);
-    return worstOf(found)?.cause ?? null;
-  };
+/** The signals of a change, the worst first. */
+export function signalsOf(
+  before: Parameters<typeof nodeSignals>[0],
+  { ready = null, pressures = [], differing = null, losses = [], unreached = null, probe = null }: Partial<Observation>,
+): readonly FoundSignal[] {
+  return [
+    ...podSignals(before, { losses, probe }),
+    ...nodeSignals(before, { ready, pressures }),
+    ...(unreached === null ? [] : [{ signal: 'not-reached', seen: unreached } as const]),
+    ...configzSignals(differing ?? []),
+  ];
 }
 
 /** Calls an action at most once per interval; the first time immediately. */

@@ -1,83 +1,100 @@
-import { AppError, firstMessage, isAppError, settle } from '../../base/errors.ts';
+import { AppError, firstMessage, settle } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { API_PAUSE } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type Cluster, pollClient } from '../../kube/cluster.ts';
+import { pollClient } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { valueAt } from '../documents/values.ts';
-import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
-import { type PodLoss, podLosses, runningPods } from './baseline.ts';
+import { podsOfNode } from '../workload/pod.ts';
+import type { PodLoss } from './baseline.ts';
 import type { NodeChange } from './observe-change.ts';
-import { type ApiProbe, apiProbe, deleteStaleProbePods, type ProbeOutcome, pauseImageOn, runProbe } from './run-probe.ts';
+import { podWatch } from './pod-watch.ts';
+import type { ProbeResult } from './probe-pod.ts';
+import { apiProbe, deleteStaleProbePods, explained, type ProbeDriver, pauseImageOn, runProbe } from './run-probe.ts';
 import { ADMISSION_MS, limitsOf, PROBE_MS } from './signals.ts';
-
-/** Evidence that a changed kubelet still runs pods. Recorded before the change. */
-export interface PodVerification {
-  /** A probe pod was tried: the kubelet may have reported its state again in the meantime. */
-  readonly hasProbed: boolean;
-  /**
-   * Lists the pods of the node once, after the change. `pending`: reason to wait although no pod is lost, as
-   * a clause; null: none.
-   */
-  observePods(): Promise<{ readonly losses: readonly PodLoss[]; readonly pending: string | null }>;
-  /**
-   * Waits until a probe pod starts. Null: the node could not start one before the change.
-   * @throws AppError PROBE_POD_FAILED; errors of `meanwhile`
-   */
-  readonly probe: ((timeoutMs: number, meanwhile: () => Promise<void>) => Promise<void>) | null;
-}
 
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
-const FAILED_MS = limitsOf('ssh')['probe-pod'];
-const BASELINE_MS = 15_000;
+const BEFORE = { failedMs: limitsOf('ssh')['probe-pod'], pauseMs: API_PAUSE };
 /** A new node may have to pull the image. */
 const NEW_NODE_MS = 60_000;
+/** All processes of the changed kubelet use the same probe pod. */
+const PROCESS = 1;
 
 /**
- * Records the running pods of a node, and whether it can start a probe pod. Parts that cannot be checked are
+ * Records the running pods of a node, and whether it can start a probe pod, as evidence that a changed kubelet still runs pods. Parts that cannot be checked are
  * reported with their reason and not required later (PODS_NOT_CHECKED, PROBE_POD_UNUSED).
  * @throws the signal's reason
  */
-export async function recordWorkload(context: PhaseContext, change: NodeChange): Promise<PodVerification> {
-  const { cluster, node, phase, verification } = change;
+export async function recordPods(context: PhaseContext, change: NodeChange) {
+  const { clock } = context;
+  const { cluster, node, phase, verification, config } = change;
   const nodeName = node.metadata.name;
-  const items = await listPods(cluster, nodeName);
-  if (isAppError(items)) {
-    reportUnchecked(context, phase, firstMessage(items));
-    return UNCHECKED;
-  }
-  await deleteStaleProbePods(context, change, items);
-  const watch = watchPods(context, change, items);
-  const unused = (why: string): void => {
-    watch.waitForAdmission();
-    reportUnused(context, phase, nodeName, 'info', why);
-  };
   const image = pauseImageOn(node) ?? verification.probeImage;
-  if (image === undefined || !hasRoom(node, items)) {
-    unused(image === undefined ? NO_IMAGE : NO_ROOM);
-    return { hasProbed: false, observePods: () => watch.observe(false), probe: null };
-  }
-  // No polls: the host reverts a change that is not confirmed in time.
-  const run = { cluster, nodeName, image, phase };
-  const baseline = await probeOverApi(context, run, BASELINE_MS);
-  if (baseline.state !== 'started') {
-    unused(`before the change, ${baseline.why}`);
-    return { hasProbed: true, observePods: () => watch.observe(false), probe: null };
-  }
-  const probe = async (timeoutMs: number, meanwhile: () => Promise<void>): Promise<void> => {
-    if (!hasRoom(node, watch.latest())) return unused(NO_ROOM);
-    const outcome = await probeOverApi(context, run, Math.min(timeoutMs, PROBE_MS.ssh), meanwhile);
-    if (outcome.state === 'not-run') unused(outcome.why);
-    // The node had the image before the change.
-    else if (outcome.state !== 'started') throw probePodFailed(context.host.name, run, outcome);
+  let driver: ProbeDriver | null = null;
+  const watch = podWatch({
+    ...{ ...context, phase, nodeName, before: BEFORE },
+    source: { read: (options) => readPods(context, change, options), end: () => undefined },
+    newProbe: ({ image: known }) => {
+      // No polls: the host reverts a change that is not confirmed in time.
+      driver = apiProbe(context, { cluster, nodeName, image: known, phase });
+      return driver;
+    },
+    // An Event about the pod is no failure: the kubelet tries again. It is read when the pod has failed.
+    after: { explainedMs: Number.POSITIVE_INFINITY, lateMs: PROBE_MS.ssh, needsImage: true },
+  });
+  const kubelet = { staticPodPath: null, maxPods: podsAllocatable(node), image: image ?? '' };
+  let before = await watch.before(kubelet, image === undefined ? NO_IMAGE : null);
+  const hasPods = before.pods !== null && before.pods.length > 0 && verification.mayLosePods !== true;
+  if (before.pods === null) reportUnchecked(context, phase, before.noProbe ?? '');
+  else if (before.noProbe !== null) reportUnused(context, phase, nodeName, 'info', before.noProbe);
+  const mayEvict = config?.fields.some((path) => EVICTION_FIELDS.test(path)) === true;
+  let startedAt: number | null = null;
+
+  return {
+    /** Lists the pods once, after the change. `pending`: reason to wait although no pod is lost, as a clause; null: none. */
+    observe: async (): Promise<{ readonly losses: readonly PodLoss[]; readonly pending: string | null }> => {
+      if (before.pods === null) return { losses: [], pending: null };
+      const now = clock.now().getTime();
+      startedAt ??= now;
+      const { losses, why } = await watch.losses(before);
+      if (why !== null) return { losses: [], pending: `the pods of the node cannot be listed: ${why}` };
+      const isPending = hasPods && now - startedAt < (mayEvict ? EVICTION_MS : before.noProbe === null ? 0 : ADMISSION_MS);
+      const pending = `checking that the kubelet ${mayEvict ? 'evicts' : 'rejects'} no pods`;
+      return { losses: verification.mayLosePods === true ? [] : (losses ?? []), pending: isPending ? pending : null };
+    },
+    /** The probe pod, which is started at first. Null: none is used. */
+    probe: async (): Promise<ProbeResult | null> => {
+      const seen = await watch.probe(before, kubelet, PROCESS);
+      if (seen?.state !== 'unusable') return seen;
+      reportUnused(context, phase, nodeName, 'info', seen.why);
+      before = { ...before, noProbe: seen.why };
+      return { state: 'starting', seen: 'no probe pod is used' };
+    },
+    probeFailed: async (why: string): Promise<AppError> =>
+      probePodFailed(
+        context.host.name,
+        { phase, nodeName },
+        { pod: driver?.name ?? '', why: driver === null ? why : await explained(driver, why) },
+      ),
+    end: watch.end,
   };
-  return { hasProbed: true, observePods: () => watch.observe(true), probe };
 }
 
-/** No pods are checked. */
-export const UNCHECKED: PodVerification = { hasProbed: false, observePods: async () => ({ losses: [], pending: null }), probe: null };
+/** The pods of a node; a text: why they cannot be listed. Before the change, the probe pods of killed runs are deleted. */
+async function readPods(
+  context: PhaseContext,
+  change: Pick<NodeChange, 'cluster' | 'node' | 'phase'>,
+  { isFirst }: { readonly isFirst: boolean },
+): Promise<readonly KubeObject[] | string> {
+  const fieldSelector = podsOfNode(change.node.metadata.name);
+  const found = await settle(change.cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector }));
+  if ('error' in found) return firstMessage(found.error);
+  const { items } = found.value;
+  if (isFirst) await deleteStaleProbePods(context, change, items);
+  return items;
+}
 
 /** Reports that a change is confirmed without its pods. `why` is a clause. */
 export function reportUnchecked({ host, reporter }: PhaseContext, phase: string, why: string): void {
@@ -99,28 +116,14 @@ export async function probeNewNode(
   const image = pauseImageOn(node) ?? probeImage;
   const unused = (why: string): void => reportUnused(context, phase, nodeName, 'warning', why);
   if (image === undefined) return unused(NO_IMAGE);
-  const items = await listPods(cluster, nodeName);
-  if (!isAppError(items)) await deleteStaleProbePods(context, { cluster, phase }, items);
-  const run = { cluster, reads: pollClient(cluster), nodeName, image, phase };
-  const outcome = await probeOverApi(context, run, NEW_NODE_MS, meanwhile);
-  if (outcome.state === 'failed') throw probePodFailed(context.host.name, run, outcome);
+  await readPods(context, { cluster, node, phase }, { isFirst: true });
+  const driver = apiProbe(context, { cluster, reads: pollClient(cluster), nodeName, image, phase });
+  const outcome = await runProbe({ ...context, phase }, driver, { ...BEFORE, timeoutMs: NEW_NODE_MS, meanwhile });
+  if (outcome.state === 'failed') throw probePodFailed(context.host.name, { phase, nodeName }, { pod: driver.name, why: outcome.why });
   if (outcome.state !== 'started') unused(outcome.why);
 }
 
-/** The outcome with the name of the pod. */
-async function probeOverApi(
-  context: PhaseContext,
-  run: ApiProbe,
-  timeoutMs: number,
-  meanwhile?: () => Promise<void>,
-): Promise<ProbeOutcome & { readonly pod: string }> {
-  const driver = apiProbe(context, run);
-  const wait = { timeoutMs, meanwhile, pauseMs: API_PAUSE, failedMs: FAILED_MS };
-  return { ...(await runProbe({ ...context, phase: run.phase }, driver, wait)), pod: driver.name };
-}
-
 const NO_IMAGE = 'no pause image was found';
-const NO_ROOM = 'the node has no room for another pod';
 
 function reportUnused({ host, reporter }: PhaseContext, phase: string, nodeName: string, level: 'info' | 'warning', why: string): void {
   const message = `kubeletadm cannot test with a probe pod whether Node ${nodeName} can start new pods: ${why}`;
@@ -131,54 +134,16 @@ function reportUnused({ host, reporter }: PhaseContext, phase: string, nodeName:
 /** Fields that decide when the kubelet evicts pods, which a restarted kubelet does every 10 s. */
 const EVICTION_FIELDS = /^(?:eviction|(?:kube|system)Reserved|mergeDefaultEvictionSettings|localStorageCapacityIsolation)/;
 
-/** @param items the pods before the change */
-function watchPods({ clock }: PhaseContext, { cluster, node, verification, config }: NodeChange, items: readonly KubeObject[]) {
-  const mayLosePods = verification.mayLosePods === true;
-  const mayEvict = config?.fields.some((path) => EVICTION_FIELDS.test(path)) === true;
-  const before = runningPods(items.filter((item) => !isProbe(item)).map(readPod));
-  let startedAt: number | null = null;
-  let admissionMs = 0;
-  let latest = items;
-  const pendingReason = (watchedMs: number): string | null => {
-    if (mayLosePods || before.length === 0) return null;
-    if (mayEvict && watchedMs < EVICTION_MS) return 'checking that the kubelet evicts no pods';
-    return watchedMs < admissionMs ? 'checking that the kubelet rejects no pods' : null;
-  };
-  return {
-    /** The pods of the latest check. */
-    latest: () => latest,
-    /** No probe pod shows that the kubelet has admitted its pods: they are watched for some time. */
-    waitForAdmission: () => {
-      admissionMs = ADMISSION_MS;
-    },
-    observe: async (usesProbe: boolean) => {
-      const now = clock.now().getTime();
-      startedAt ??= now;
-      const found = await listPods(cluster, node.metadata.name);
-      if (isAppError(found)) return { losses: [], pending: `the pods of the node cannot be listed: ${firstMessage(found)}` };
-      latest = found;
-      return { losses: mayLosePods ? [] : podLosses(before, found.map(readPod), usesProbe), pending: pendingReason(now - startedAt) };
-    },
-  };
-}
-
-async function listPods(cluster: Cluster, nodeName: string): Promise<readonly KubeObject[] | AppError> {
-  const found = await settle(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
-  return 'error' in found ? found.error : found.value.items;
-}
-
-/** Whether the node, with its allocatable pods, admits one more pod. */
-function hasRoom(node: KubeObject, items: readonly KubeObject[]): boolean {
-  const allocatable = valueAt(node, 'status.allocatable.pods');
-  const quantity = allocatable === undefined ? null : parseQuantity(String(allocatable));
-  if (quantity === null) return true;
-  return items.filter((item) => !isProbe(item) && isActive(readPod(item))).length < Number(quantityValue(quantity));
+/** The allocatable pods of a node; not reported: no limit. */
+function podsAllocatable(node: KubeObject): number {
+  const quantity = parseQuantity(String(valueAt(node, 'status.allocatable.pods') ?? ''));
+  return quantity === null ? Number.POSITIVE_INFINITY : Number(quantityValue(quantity));
 }
 
 /** A kubelet cannot start a new pod. `why` is a clause. */
 function probePodFailed(
   host: string,
-  { phase, nodeName }: ApiProbe,
+  { phase, nodeName }: { readonly phase: string; readonly nodeName: string },
   { pod, why }: { readonly pod: string; readonly why: string },
 ): AppError {
   return new AppError({

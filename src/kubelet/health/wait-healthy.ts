@@ -1,12 +1,12 @@
 import { unlessRefused } from '../../base/errors.ts';
-import { quickAtFirst, waitUntil } from '../../base/wait-until.ts';
+import { quickAtFirst, type Wait, waitUntil } from '../../base/wait-until.ts';
 import { hostPause, observe } from '../../host/access/observe.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
-import { type HealthState, isHealthy, kubeletHealth, kubeletHealthNow } from './observe.ts';
+import { describeHealth, type HealthState, isHealthy, kubeletHealthNow } from './observe.ts';
 import { STAY_MS } from './signals.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
@@ -48,74 +48,84 @@ export async function waitForStartedKubelet(
   target: HealthTarget,
   nodeName?: string,
 ): Promise<() => Promise<void>> {
-  const { host, signal, clock } = context;
-  const watch = crashWatch(context, phase);
-  const facts = kubeletHealthNow(target.url, { attempts: ATTEMPTS });
+  const now = (): number => context.clock.now().getTime();
   let activeSince: number | null = null;
-  return waitUntil<() => Promise<void>, HealthState>(
-    { ...context, phase },
-    {
-      timeoutMs: target.timeoutMs,
-      pauseMs: hostPause(host),
-      probe: async (elapsedMs) => {
-        const { state, process } = await observe(host, facts, signal);
-        const waitedMs = elapsedMs();
-        activeSince = isHealthy(state) ? (activeSince ?? waitedMs) : null;
-        if (activeSince !== null && (target.url !== null || waitedMs - activeSince >= START_MS)) {
-          if ((process?.ageMs ?? 0) >= MATURE_MS) return { done: async () => undefined };
-          const since = { run: runOf(state.unit), atMs: clock.now().getTime() };
-          const seen = nodeName === undefined ? null : await readNode(context, nodeName);
-          const heartbeat = seen === null ? null : readyHeartbeat(seen);
-          return { done: () => stayHealthy(context, phase, target, since, nodeName, heartbeat) };
-        }
-        if (waitedMs < target.timeoutMs) await watch.see(state.unit, waitedMs);
-        return { pending: state };
-      },
-      describe: (state, waitedMs) => progress(context, 'waiting for the kubelet to become healthy', state, waitedMs),
-      timedOut: async ({ unit }, waitedMs) => {
-        const lastRunOnly = !watch.isCrashing() && unit?.activeState === 'active';
-        throw kubeletUnhealthy(context, phase, await explainFailure(context, unit, { waitedMs, lastRunOnly }), waitedMs);
-      },
+  return waitForKubelet(context, phase, target, {
+    what: 'waiting for the kubelet to become healthy',
+    pauseMs: hostPause(context.host),
+    attempts: ATTEMPTS,
+    check: async (state, ageMs) => {
+      activeSince = isHealthy(state) ? (activeSince ?? now()) : null;
+      if (activeSince === null || (target.url === null && now() - activeSince < START_MS)) return null;
+      if (ageMs >= MATURE_MS) return async () => undefined;
+      const first = { run: runOf(state.unit), atMs: now() };
+      const seen = nodeName === undefined ? null : await readNode(context, nodeName);
+      return () => stayHealthy(first, seen === null ? null : readyHeartbeat(seen));
     },
-  );
+  });
+
+  /** @param first the process that was healthy, and since when. `heartbeat`: of its Node at that time */
+  async function stayHealthy(first: { readonly run: string; readonly atMs: number }, heartbeat: string | null): Promise<void> {
+    let since: typeof first | null = first;
+    await waitForKubelet(context, phase, target, {
+      what: 'checking that the kubelet stays healthy',
+      pauseMs: STAY_PAUSE,
+      check: async (state) => {
+        const run = runOf(state.unit);
+        if (!isHealthy(state)) since = null;
+        else if (since?.run !== run) since = { run, atMs: now() };
+        if (since === null) return null;
+        // One report of a process that followed another one may precede its own exit.
+        const isShown = run === first.run && nodeName !== undefined;
+        const isDone = now() - since.atMs >= STAY_MS || (isShown && (await hasStartedManagers(context, nodeName, state.unit, heartbeat)));
+        return isDone || null;
+      },
+    });
+  }
 }
 
 /**
- * @param first the process that was healthy, and since when
- * @param heartbeat of its Node at that time; null: none, or not known
+ * Waits for a state of the kubelet, and ends early if it keeps failing.
+ * @param wait.check the result of the wait; null: not yet. `ageMs`: of the process, 0 if unknown
  */
-async function stayHealthy(
+function waitForKubelet<T>(
   context: PhaseContext,
   phase: string,
-  target: HealthTarget,
-  first: { readonly run: string; readonly atMs: number },
-  nodeName: string | undefined,
-  heartbeat: string | null,
-): Promise<void> {
-  const { host, signal, clock } = context;
+  { url, timeoutMs }: HealthTarget,
+  {
+    what,
+    pauseMs,
+    attempts,
+    check,
+  }: Pick<Wait<never, never>, 'pauseMs'> & {
+    readonly what: string;
+    readonly attempts?: number;
+    readonly check: (state: HealthState, ageMs: number) => Promise<T | null>;
+  },
+): Promise<T> {
+  const { host, signal } = context;
   const watch = crashWatch(context, phase);
-  let since: typeof first | null = first;
-  await waitUntil<void, HealthState>(
+  const facts = kubeletHealthNow(url, attempts === undefined ? {} : { attempts });
+  return waitUntil<T, HealthState>(
     { ...context, phase },
     {
-      timeoutMs: target.timeoutMs,
-      pauseMs: STAY_PAUSE,
+      timeoutMs,
+      pauseMs,
       probe: async (elapsedMs) => {
-        const state = await observe(host, kubeletHealth(target.url), signal);
-        const run = runOf(state.unit);
-        if (!isHealthy(state)) since = null;
-        else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };
-        if (since !== null && clock.now().getTime() - since.atMs >= STAY_MS) return { done: undefined };
-        // One report of a process that followed another one may precede its own exit.
-        const isFirstRun = since !== null && run === first.run;
-        if (isFirstRun && nodeName !== undefined && (await hasStartedManagers(context, nodeName, state.unit, heartbeat)))
-          return { done: undefined };
-        await watch.see(state.unit, elapsedMs());
+        const { state, process } = await observe(host, facts, signal);
+        const done = await check(state, process?.ageMs ?? 0);
+        if (done !== null) return { done };
+        if (elapsedMs() < timeoutMs) await watch.see(state.unit, elapsedMs());
         return { pending: state };
       },
-      describe: (state, waitedMs) => progress(context, 'checking that the kubelet stays healthy', state, waitedMs),
+      describe: async (state, waitedMs) => {
+        const error = await readLastError(context, waitedMs);
+        const last = error === null ? '' : `. Last error of the kubelet: ${error}`;
+        return `${what}, ${Math.round(waitedMs / 1000)} s: ${describeHealth(state)}${last}`;
+      },
       timedOut: async ({ unit }, waitedMs) => {
-        throw kubeletUnhealthy(context, phase, await explainFailure(context, unit, { waitedMs, lastRunOnly: false }), waitedMs);
+        const lastRunOnly = !watch.isCrashing() && unit?.activeState === 'active';
+        throw kubeletUnhealthy(context, phase, await explainFailure(context, unit, { waitedMs, lastRunOnly }), waitedMs);
       },
     },
   );
@@ -157,11 +167,4 @@ const RUNTIME_READY = /^\[?(?:container runtime network not ready: |CSINode is n
 /** Null: it does not exist, or cannot be read. */
 async function readNode({ cluster }: PhaseContext, name: string): Promise<KubeObject | null> {
   return cluster === null ? null : unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name }));
-}
-
-async function progress(context: PhaseContext, what: string, { unit, healthz }: HealthState, waitedMs: number): Promise<string> {
-  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
-  const state = unit === null ? 'no systemd unit' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
-  const error = await readLastError(context, waitedMs);
-  return `${what}, ${Math.round(waitedMs / 1000)} s: ${state}${reported}${error === null ? '' : `. Last error of the kubelet: ${error}`}`;
 }

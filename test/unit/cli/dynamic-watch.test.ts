@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
 import { renderText, type Text } from '../../../src/base/text/styled.ts';
-import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
 import { watchRollout } from '../../../src/cli/dynamic-watch.ts';
+import { textReporter } from '../../../src/cli/output/reporter-text.ts';
 import type { Display, Output } from '../../../src/cli/output/services.ts';
 import { readNodeConfig } from '../../../src/dynamic/status/node-config.ts';
 import type { RolloutOutcome } from '../../../src/dynamic/workflows/rollout.ts';

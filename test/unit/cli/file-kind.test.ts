@@ -19,8 +19,8 @@ async function runWith(command: string, text: string): Promise<string> {
 const documentOf = (apiVersion: string, kind: string): string => `apiVersion: ${apiVersion}\nkind: ${kind}\n`;
 
 const FLEET =
-  'The file is a fleet file: validate it with kubeletadm fleet validate -f FILE, apply it with kubeletadm apply -f FILE. [CONFIG_UNKNOWN_KIND]\n';
-const KUBEADM = 'Validate the file with kubeletadm config validate FILE, and pass it to init, join, reset or upgrade with --config FILE. [';
+  'The file is a fleet file: validate it with kubeletadm validate FILE, apply it with kubeletadm apply -f FILE. [CONFIG_UNKNOWN_KIND]\n';
+const KUBEADM = 'Validate the file with kubeletadm validate FILE, and pass it to init, join, reset or upgrade with --config FILE. [';
 const K0SCTL = 'The file is for k0sctl: import its hosts with kubeletadm fleet init --from-k0sctl FILE. [';
 
 const INVENTORY =
@@ -76,9 +76,35 @@ describe('a file of another format', () => {
   });
 });
 
+describe('validate', () => {
+  const fleet = `${documentOf('kubeletadm.dev/v1alpha1', 'Fleet')}hosts: [{name: a, address: 192.0.2.1, role: worker}]\n`;
+  const kubelet = `${documentOf('kubelet.config.k8s.io/v1beta1', 'KubeletConfiguration')}maxPods: 50\n`;
+  const overlay = `${documentOf('kubeletadm.dev/v1alpha1', 'KubeletConfigurationOverlay')}maxPods: 50\n`;
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+
+  it.each(['validate', 'config validate'])('%s takes files of several kinds', async (command) => {
+    const files = [write('fleet.yaml', fleet), write('kubelet.yaml', kubelet), write('overlay.yaml', overlay)];
+    const result = await runCommand([...command.split(' '), ...files], { env: { HOME: directory } });
+    expect(result).toEqual({ code: 0, stdout: files.map((file) => `${file}: ok\n`).join(''), stderr: '' });
+  });
+
+  it.each<[string, string, string]>([
+    ['a fleet file', fleet.replace('role', 'rol'), 'FILE:3:39 hosts[0].rol: unknown field'],
+    ['a fleet file without hosts', documentOf('kubeletadm.dev/v1alpha1', 'Fleet'), 'the fleet has no hosts'],
+    ['a saved plan', '{"apiVersion": "kubeletadm.dev/v1alpha1", "kind": "FleetPlan"}', 'FILE is not a valid saved plan: id: '],
+    ['a KubeletConfiguration', kubelet.replace('50', 'many'), 'FILE:3:10 maxPods: '],
+    ['an overlay', overlay.replace('50', 'many'), 'FILE:3:10 maxPods: '],
+  ])('reports the problems of %s', async (_, text, message) => {
+    expect(await runWith('validate', text)).toContain(message);
+  });
+});
+
 describe('a document of another command', () => {
   it.each<[string, string, string, string]>([
-    ['a fleet file', 'config validate', documentOf('kubeletadm.dev/v1alpha1', 'Fleet'), FLEET],
+    ['a fleet file', 'reset --config', documentOf('kubeletadm.dev/v1alpha1', 'Fleet'), FLEET],
     ['a fleet file as JSON', 'init --config', '{"apiVersion": "kubeletadm.dev/v1alpha1", "kind": "Fleet"}', FLEET],
     [
       'a fleet file behind another document',

@@ -106,7 +106,7 @@ describe('the layout of help', () => {
   });
 
   it('reads COLUMNS from the environment of the process', async () => {
-    const { code, stdout } = await runCommand(['help', 'init'], { env: { COLUMNS: '60' } });
+    const { code, stdout } = await runCommand(['help', 'init', '--all'], { env: { COLUMNS: '60' } });
     expect([code, stdout]).toEqual([0, (await helpOf('init', '60')).text]);
   });
 
@@ -196,5 +196,69 @@ describe('the layout of help', () => {
       }))
       .filter(({ names }) => names.join(' ') !== '-v, --v -h, --help');
     expect(others).toEqual([]);
+  });
+});
+
+describe('the short help', () => {
+  const MAX_LINES = 120;
+  const short = (path: string): Promise<string> => shortHelp.then((all) => all.find((one) => one.path === path)?.text ?? '');
+  const shortHelp = allHelp('80', 'kubeletadm', false);
+
+  it(`has at most ${MAX_LINES} lines for every command`, async () => {
+    const lines = (await shortHelp).map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }));
+    expect(lines.length).toBeGreaterThan(150);
+    expect(lines.filter(({ lines: count }) => count > MAX_LINES)).toEqual([]);
+  });
+
+  it('names each option of the complete help that is not for SSH', async () => {
+    const complete = await allHelp('80');
+    const missing = (await shortHelp).flatMap(({ path, command, text }) => {
+      const all = complete.find((one) => one.path === path)?.text ?? '';
+      return command.options.flatMap(({ long, hidden, helpGroupHeading }) =>
+        long == null || hidden || helpGroupHeading === HEADINGS.ssh || !all.includes(long) || text.includes(long)
+          ? []
+          : [`${path} ${long}`],
+      );
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('names the options for SSH, the other options and the phases in one line each', async () => {
+    const init = await short('init');
+    expect(init).toContain('\nSSH options: kubeletadm init --help --all\nMore options, see kubeletadm init --help --all: ');
+    expect(init).toContain('\nPhases: kubeletadm init --help --all lists all ');
+    expect(init).not.toContain('--ssh-config');
+    expect(section(init, 'Phases:')).toEqual([]);
+  });
+
+  it('of the program lists the commands of daily use first, and names the others', async () => {
+    const text = await short('');
+    const listed = section(text, 'Commands:').flatMap((line) => /^ {2}(\S+)/.exec(line)?.[1] ?? []);
+    expect(listed.length).toBeLessThanOrEqual(12);
+    expect(listed.slice(0, 3)).toEqual(['init', 'join', 'reset']);
+    expect(text.indexOf('Commands:')).toBeLessThan(text.indexOf('Options:'));
+    expect(text.trimEnd().split('\n\n').at(-1)).toMatch(/^More commands, see kubeletadm --help --all: .*\blab\b/s);
+  });
+
+  it('is printed by --help, and the complete help with --all', async () => {
+    const complete = await allHelp('80');
+    const completeOf = (path: string): string => complete.find((one) => one.path === path)?.text ?? '';
+    const env = { COLUMNS: '80' };
+    const lines: readonly (readonly [readonly string[], string])[] = [
+      [['join', '--help'], await short('join')],
+      [['help', 'join'], await short('join')],
+      [['join', '--help', '--all'], completeOf('join')],
+      [['help', '--all', 'join'], completeOf('join')],
+      [['csr', 'list', '--help', '--all'], completeOf('csr list')],
+    ];
+    for (const [argv, text] of lines) expect([argv, (await runCommand(argv, { env })).stdout]).toEqual([argv, text]);
+    expect(section((await runCommand(['help', '--all'], { env })).stdout, 'Commands:').length).toBeGreaterThan(20);
+  });
+
+  it('does not exist under the name kubeadm', async () => {
+    const env = { COLUMNS: '80', KUBELETADM_PROGRAM_NAME: 'kubeadm' };
+    const { stdout } = await runCommand(['init', '--help'], { env });
+    expect(stdout).toContain('--ssh-config');
+    expect(section(stdout, 'Phases:').length).toBeGreaterThan(12);
   });
 });

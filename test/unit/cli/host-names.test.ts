@@ -46,6 +46,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'certs renew-kubelet': ['--kubeconfig', 'KUBECONFIG'],
   'kubeconfig user': ['--client-name', 'alice'],
   'config validate': ['FLEET'],
+  validate: ['FLEET'],
   'csr list': ['--kubeconfig', 'KUBECONFIG'],
   'csr approve': ['--kubeconfig', 'KUBECONFIG'],
   'config from-node': ['--kubeconfig', 'KUBECONFIG'],

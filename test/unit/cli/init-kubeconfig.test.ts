@@ -169,7 +169,9 @@ describe('a phase of init with --kubeconfig', () => {
     const plan = (name: string, ...declared: readonly string[]) => {
       const args = ['init', 'phase', ...name.split(' '), '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', ...OTHERS];
       const services = () => ({ connectCluster: async () => Object.assign(fakeCluster(), { version }) });
-      return runCommand([...args, '--kubeconfig', withCa, ...declared.flatMap((each) => ['--kubernetes-version', each])], { services });
+      return runCommand([...args, '--kubeconfig', withCa, '--diff', ...declared.flatMap((each) => ['--kubernetes-version', each])], {
+        services,
+      });
     };
     const { code, stdout, stderr } = await plan('bootstrap-token', 'v1.34.1');
     expect(code, stderr).toBe(0);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
+import { interrupted } from '../../../src/base/errors.ts';
 import type { Output, Services } from '../../../src/cli/output/services.ts';
 import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
 import { watchRun } from '../../../src/cli/watch-run.ts';
@@ -38,9 +39,9 @@ function movedClock(): MovedClock {
 function world(status?: Output['status']) {
   const [clock, reporter] = [movedClock(), recordingReporter()];
   const output = { stdout: () => undefined, stderr: () => undefined, colour: false, ...(status === undefined ? {} : { status }) };
-  const { signal } = new AbortController();
-  const services = { clock, output, signal, reporter: () => reporter } as unknown as Services;
-  return { clock, reporter, services };
+  const interruption = new AbortController();
+  const services = { clock, output, signal: interruption.signal, reporter: () => reporter } as unknown as Services;
+  return { clock, reporter, services, interruption };
 }
 
 const OUTPUT = { format: 'text', verbosity: 0 } as const;
@@ -95,6 +96,20 @@ describe('a run over a fleet without a terminal', () => {
     watchRun(idle.services, OUTPUT, { title: 'apply' }).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
     await idle.clock.advance(60_000);
     expect(idle.reporter.messages('PROGRESS')).toEqual([]);
+  });
+});
+
+describe('an interrupted run over a fleet', () => {
+  it.each([
+    [false, 'warning', 'finishing the changes in progress on n2, n3; interrupt again to exit immediately'],
+    [true, 'info', 'stopping, nothing was changed; interrupt again to exit immediately'],
+  ])('says what it still does (only inspects: %s)', (reads, level, message) => {
+    const { reporter, services, interruption } = world();
+    const watch = watchRun(services, OUTPUT, { title: 'join', reads });
+    watch.ports.progress?.(RUNNING);
+    interruption.abort(interrupted('SIGINT'));
+    watch.close();
+    expect(reporter.events.filter(({ code }) => code === 'INTERRUPTED')).toEqual([{ level, code: 'INTERRUPTED', message }]);
   });
 });
 

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/base/errors.ts';
-import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
-import { recapRows } from '../../../src/cli/recap.ts';
+import { AppError, formatProblem, type Problem } from '../../../src/base/errors.ts';
+import { renderText, type Text } from '../../../src/base/text/styled.ts';
+import { foldProblems } from '../../../src/cli/output/fold-problems.ts';
+import { textReporter } from '../../../src/cli/output/reporter-text.ts';
+import { showRecap } from '../../../src/cli/recap.ts';
 import { runResults } from '../../../src/cli/run-results.ts';
 import type { HostOutcome, HostStatus } from '../../../src/fleet/run/fleet.ts';
+import { problemsOf } from '../../../src/fleet/run/fleet-failure.ts';
 import type { HostSteps } from '../../../src/fleet/run/run-steps.ts';
 import type { HostChange } from '../../../src/host/plan/change.ts';
 
@@ -25,7 +28,7 @@ function maxPods(after: number): HostChange {
 
 function outcome(host: string, status: HostStatus, changes: readonly HostChange[] = []): HostOutcome {
   const plan = { host: { name: host, phases: [{ phase: 'kubelet-start', plan: { changes } }] }, warnings: [], refusals: [] };
-  const problem = { code: 'HOST_UNREACHABLE', message: `cannot connect to ${host}: connection refused`, hint: 'Check the address' };
+  const problem = { code: 'HOST_UNREACHABLE', message: `cannot reach ${host}:22: connection refused`, hint: 'Check the address' };
   const isFailed = status === 'unreachable' || status === 'rolled-back';
   return { host, status, plan: status === 'unreachable' ? null : plan, error: isFailed ? new AppError(problem) : null };
 }
@@ -45,10 +48,11 @@ function printed(total: number, folds: boolean, width?: number) {
     {
       stderr: (more) =>
         (text += typeof more === 'string' ? more : more.map((part) => (typeof part === 'string' ? part : part.text)).join('')),
+      ...(width === undefined ? {} : { width: () => width }),
     },
     0,
   );
-  return { results: runResults(reporter, { total, folds, width }), lines: () => text.split('\n').slice(0, -1) };
+  return { results: runResults(reporter, { total, folds }), lines: () => text.split('\n').slice(0, -1) };
 }
 
 describe('the results of hosts', () => {
@@ -57,9 +61,10 @@ describe('the results of hosts', () => {
     results.ended(outcome('n1', 'changed', [maxPods(72), RESTART]), stepsOf('n1', 4_100));
     expect(lines()).toEqual(['n1 changed: config.yaml maxPods 70 → 72, kubelet restarted, confirmed (4.1s)']);
     results.ended(outcome('n2', 'unchanged'), stepsOf('n2', 10));
+    // The recap and the errors name them.
     results.ended(outcome('n3', 'unreachable'), undefined);
     results.ended(outcome('n4', 'not-started'), undefined);
-    expect(lines().slice(1)).toEqual(['n2 up to date', 'n3 error: unreachable: connection refused']);
+    expect(lines().slice(1)).toEqual(['n2 up to date']);
   });
 
   it('are 200 lines for 200 hosts without a terminal', () => {
@@ -96,7 +101,7 @@ describe('the results of hosts', () => {
   });
 
   it('are broken at spaces on a terminal', () => {
-    const { results, lines } = printed(1, true, 45);
+    const { results, lines } = printed(1, true, 46);
     results.ended(outcome('n1', 'changed', [maxPods(72), RESTART]), stepsOf('n1', 4_100));
     results.close();
     expect(lines()).toEqual(['n1 changed: config.yaml maxPods 70 → 72,', '  kubelet restarted, confirmed (4.1s)']);
@@ -123,18 +128,49 @@ describe('the results of hosts', () => {
 });
 
 describe('the recap', () => {
-  const rowsOf = (outcomes: readonly HostOutcome[], stopped: string | null = null) =>
-    recapRows({ outcomes, stopped, retryCommand: 'kubeletadm apply -f fleet.yaml --retry failed', elapsedMs: 0 });
+  const shown = (outcomes: readonly HostOutcome[]): string => {
+    let text = '';
+    const write = (more: Text): void => {
+      text += renderText(more, false);
+    };
+    const retryCommand = 'kubeletadm apply -f fleet.yaml --retry failed';
+    showRecap({ output: { stdout: write, stderr: write, document: write } }, { outcomes, retryCommand, elapsedMs: 7_000 });
+    return text;
+  };
 
-  it('has no row for hosts that changed or are up to date', () => {
-    expect(rowsOf([outcome('n1', 'changed'), outcome('n2', 'unchanged'), outcome('n3', 'pending')])).toEqual([]);
+  it('has no line for hosts that changed or are up to date', () => {
+    const outcomes = [outcome('n1', 'changed'), outcome('n2', 'unchanged'), outcome('n3', 'pending')];
+    expect(shown(outcomes)).toBe('3 hosts: 1 pending, 1 changed, 1 unchanged.\ntook 7s\n');
   });
 
-  it('has the result, the reason and the next action of each other host, once for equal ones', () => {
+  it('has the other hosts by result, and one way to continue', () => {
     const stopped = Array.from({ length: 100 }, (_, i) => outcome(`n${i + 3}`, 'not-started'));
-    expect(rowsOf([outcome('n1', 'unreachable'), outcome('n2', 'unreachable'), ...stopped], '2 hosts failed')).toEqual([
-      ['n1, n2 (2)', 'unreachable', 'connection refused', 'Check the address'],
-      ['n[3:102] (100)', 'not started', '2 hosts failed', 'Run kubeletadm apply -f fleet.yaml --retry failed'],
-    ]);
+    expect(shown([outcome('n1', 'unreachable'), outcome('n2', 'unreachable'), ...stopped])).toBe(`unreachable: n1, n2
+not started: n[3:102] (100 hosts)
+102 hosts: 2 unreachable, 100 not started.
+took 7s; to continue: kubeletadm apply -f fleet.yaml --retry failed
+`);
+  });
+
+  it('and the errors of 40 hosts with one cause have at most 6 lines', () => {
+    const hosts = Array.from({ length: 40 }, (_, i) => outcome(`n${i + 1}`, 'unreachable'));
+    const errors = foldProblems(problemsOf(hosts)).map(formatProblem);
+    expect(errors).toEqual(['n[1:40] (40): cannot reach the host: connection refused. Check the address. [HOST_UNREACHABLE]']);
+    expect(shown(hosts).trimEnd().split('\n').length + errors.length).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('problems of many hosts', () => {
+  const problem = (host: string, message: string, more: Partial<Problem> = {}): Problem => ({ code: 'X', host, message, ...more });
+
+  it('share a line if only the name of the own host differs', () => {
+    const problems = [problem('n1', 'n1 is locked', { hint: 'Run x n1' }), problem('n2', 'n2 is locked', { hint: 'Run x n2' })];
+    expect(foldProblems(problems).map(formatProblem)).toEqual(['n1, n2 (2): <host> is locked. Run x <host>. [X]']);
+  });
+
+  it('keep their lines if the message, the position or the hint differs, and the text of a single one', () => {
+    const position = { file: 'fleet.yaml', line: 1, column: 1 };
+    const problems = [problem('n1', 'n1 a'), problem('n2', 'b'), problem('n3', 'b', { position }), problem('n4', 'b', { hint: 'c' })];
+    expect(foldProblems(problems)).toEqual(problems);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { renderTable, truncate, wrapText } from '../../../src/base/text/table.ts';
+import { renderTable, truncate } from '../../../src/base/text/table.ts';
+import { wrapText } from '../../../src/base/text/wrap-line.ts';
 import { inlineValue } from '../../../src/codec/inline-value.ts';
 
 describe('inlineValue', () => {

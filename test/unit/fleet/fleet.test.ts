@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
+import { fleetFailure } from '../../../src/fleet/run/fleet-failure.ts';
+import type { Host } from '../../../src/host/access/host.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
@@ -10,6 +12,7 @@ const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, paral
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
 const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
 const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'no response' });
+const LOST = new AppError({ code: 'HOST_CONNECTION_LOST', message: 'the connection was lost' });
 const NO = new AppError({ code: 'PREFLIGHT', message: 'not like this' }, { exitCode: 3 });
 
 /** Behaviour of a host. */
@@ -25,6 +28,8 @@ interface Behaviour {
   readonly stage?: number;
   readonly isExclusive?: boolean;
   readonly isNeeded?: boolean;
+  /** The Node of the host is not Ready, which is known after planning. */
+  readonly isDown?: boolean;
   /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
 }
@@ -38,34 +43,46 @@ function planOf(name: string, changes: boolean): HostPlan {
   return { name, phases: [{ phase: 'kubelet-start', plan: changes ? { changes: [change] } : { changes: [], noop: 'nothing' } }] };
 }
 
-/** Hosts, and a log of the operations on them. */
-function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}) {
+/**
+ * Hosts, and a log of the operations on them.
+ * @param options.losesKept connections that are kept after the inspection are lost
+ */
+function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}, { losesKept = false } = {}) {
   const log: string[] = [];
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
   const claims = nodeClaims();
   const reporter = recordingReporter();
-  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
+  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, isDown = false, ...place }]: [
     string,
     Behaviour,
   ]): FleetMember => ({
     name,
     ...place,
-    open: async ({ signal, reporter: own }) => {
+    open: async ({ signal, reporter: own, connection }) => {
       const isAgain = log.includes(`look ${name}`);
       log.push(`look ${name}`);
+      const isLost = connection !== undefined && losesKept;
+      if (connection === undefined) now.most = Math.max(now.most, ++now.open);
+      const close = async (): Promise<void> => {
+        now.open--;
+      };
+      const failing = async (error: AppError): Promise<never> => {
+        await close();
+        throw error;
+      };
       own.report({ level: 'warning', code: 'OLD_FLAG', host: name, message: `${name} has an old flag` });
       await turns(planTakes);
-      signal.throwIfAborted();
-      if (plan !== undefined) throw plan;
-      if (isAgain && planAgain !== undefined) throw planAgain;
+      if (signal.aborted) return failing(signal.reason);
+      if (plan !== undefined) return failing(plan);
+      if (isLost) return failing(LOST);
+      if (isAgain && planAgain !== undefined) return failing(planAgain);
       if (claim !== undefined) claims.of(name).set(name, claim);
       const refusals = claims.of(name).problems();
-      if (refusals.length > 0 && !rules.dryRun) throw new AppError(refusals, { exitCode: 3 });
-      now.most = Math.max(now.most, ++now.open);
+      if (refusals.length > 0 && !rules.dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
       const host = planOf(name, changes);
       return {
-        planned: { host, warnings: [], refusals },
+        planned: { host, warnings: [], refusals, isDown },
         apply: async () => {
           log.push(`change ${name}`);
           now.mostChanging = Math.max(now.mostChanging, ++now.changing);
@@ -74,9 +91,8 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
           if (apply !== undefined) throw apply;
           return host;
         },
-        close: async () => {
-          now.open--;
-        },
+        release: async () => ({ name }) as Host,
+        close,
       };
     },
   });
@@ -88,7 +104,8 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
     begins: async (host) => void log.push(`begins ${host}`),
     ended: async (outcome) => void ended.push(outcome),
   };
-  const run = () => runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, ports);
+  const run = (more: Partial<FleetPorts> = {}) =>
+    runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, { ...ports, ...more });
   const statuses = async () => Object.fromEntries((await run()).outcomes.map(({ host, status }) => [host, status]));
   return { log, now, ended, interruption, reporter, run, statuses };
 }
@@ -166,7 +183,7 @@ describe('a run over a fleet', () => {
         ['refused', 3],
         ['not-started', undefined],
       ]);
-      expect(stopped).toBe('2 of 3 hosts were refused');
+      expect(stopped).toBe('2 of 3 hosts were refused, and nothing was changed');
       expect(now.open).toBe(0);
     });
 
@@ -220,6 +237,42 @@ describe('a run over a fleet', () => {
     const { statuses, now } = world(many(12, { applyTakes: 3 }), { maxUnavailable });
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     expect(now.mostChanging).toBe(maxUnavailable);
+  });
+
+  describe('with hosts that are down', () => {
+    const changes = (log: readonly string[]) => log.filter((line) => line.startsWith('change'));
+
+    it('changes fewer at a time, and those that are down last', async () => {
+      const hosts = { a: { isDown: true }, b: { plan: GONE }, ...many(4, { applyTakes: 3 }) };
+      const { statuses, log, now } = world(hosts, { maxUnavailable: 3, canary: 1 });
+      expect(Object.values(await statuses())).toEqual(['changed', 'unreachable', ...Array(4).fill('changed')]);
+      expect(now.mostChanging).toBe(1);
+      expect(changes(log)).toEqual(['change h1', 'change h2', 'change h3', 'change h4', 'change a']);
+    });
+
+    it('changes no other host if as many are down as permitted, and names them', async () => {
+      const { run, log } = world({ a: { isDown: true }, b: { plan: GONE }, c: { planTakes: 5 } }, { maxUnavailable: 2 });
+      const result = await run();
+      expect(result.outcomes.map(({ status }) => status)).toEqual(['not-started', 'unreachable', 'not-started']);
+      expect(changes(log)).toEqual([]);
+      const stopped = 'a, b are unreachable or not Ready, and --max-unavailable permits no further host';
+      expect(result).toMatchObject({ stopped, isBlocked: true });
+      const failure = fleetFailure(result, { signal: new AbortController().signal });
+      expect([failure?.exitCode, failure?.problems.at(-1)?.hint]).toEqual([4, expect.stringContaining('raise --max-unavailable')]);
+    });
+
+    it('fails without a change if a host whose Node is not Ready uses up the limit', async () => {
+      const { run } = world({ a: { isDown: true }, b: {} }, { maxUnavailable: 1 });
+      expect(fleetFailure(await run(), { signal: new AbortController().signal })?.exitCode).toBe(3);
+    });
+
+    it('plans them like the others', async () => {
+      const { statuses } = world(
+        { a: { isDown: true }, b: { plan: GONE }, c: {} },
+        { maxUnavailable: 1, dryRun: true, observesFirst: true },
+      );
+      expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable', c: 'pending' });
+    });
   });
 
   it('respects the maximum number of connections, and finishes', async () => {
@@ -299,9 +352,9 @@ describe('a run over a fleet', () => {
 });
 
 describe('hosts that are planned again when they are changed', () => {
-  const AGAIN = { observesFirst: true, plansAgain: true, stopsIfRefused: true, maxUnavailable: 1, parallel: 2 };
+  const AGAIN = { observesFirst: true, stopsIfRefused: true, maxUnavailable: 1, parallel: 2, maxOpen: 2 };
 
-  it('have no connection in between, and report each warning once', async () => {
+  it('have no connection in between if no more are permitted, and report each warning once', async () => {
     const { statuses, log, now, reporter } = world(many(4), AGAIN);
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     const changed = ['h1', 'h2', 'h3', 'h4'].flatMap((name) => [`look ${name}`, `begins ${name}`, `change ${name}`]);
@@ -311,8 +364,43 @@ describe('hosts that are planned again when they are changed', () => {
     expect(reporter.messages('OLD_FLAG')).toHaveLength(4);
   });
 
+  it('keep as many connections as permitted', async () => {
+    const { run, now, log } = world(many(12, { applyTakes: 3 }), { ...AGAIN, maxUnavailable: 2, maxOpen: 6 });
+    const done = run();
+    while (!log.includes('change h1')) await turns(1);
+    expect(now.open).toBeGreaterThan(2);
+    expect((await done).outcomes.every(({ status }) => status === 'changed')).toBe(true);
+    expect(now).toMatchObject({ open: 0, most: 6 });
+  });
+
+  it('are connected again if a kept connection was lost', async () => {
+    const { statuses, now, log } = world(many(2), { ...AGAIN, maxOpen: 100 }, { losesKept: true });
+    expect(await statuses()).toEqual({ h1: 'changed', h2: 'changed' });
+    expect(log.filter((line) => line === 'look h1')).toHaveLength(3);
+    expect(now.open).toBe(0);
+  });
+
+  it('are not changed and have no connection if the check of the inspection fails', async () => {
+    const refusal = new AppError({ code: 'CONFIG_INVALID', message: 'wrong' }, { exitCode: 2 });
+    const it = world({ ...many(3), x: { plan: NO } }, { ...AGAIN, maxFail: 1, maxOpen: 100 });
+    const seen: (readonly string[])[] = [];
+    const inspected = (outcomes: readonly HostOutcome[]): void => {
+      seen.push(outcomes.map(({ host }) => host));
+      throw refusal;
+    };
+    await expect(it.run({ inspected })).rejects.toBe(refusal);
+    expect([seen, it.now.open, it.log.some((line) => line.startsWith('change'))]).toEqual([[['x']], 0, false]);
+    expect(it.ended.map(({ status }) => status).toSorted()).toEqual(['not-started', 'not-started', 'not-started', 'refused']);
+  });
+
+  it('are not opened again if they have no changes', async () => {
+    const { statuses, log } = world({ a: { changes: false }, b: {} }, AGAIN);
+    expect(await statuses()).toEqual({ a: 'unchanged', b: 'changed' });
+    expect(log.filter((line) => line === 'look a')).toHaveLength(1);
+  });
+
   it('do not stop the others if they are refused or unreachable then', async () => {
-    const { statuses, log } = world({ a: { planAgain: NO }, b: { planAgain: GONE }, c: {} }, AGAIN);
+    const { statuses, log } = world({ a: { planAgain: NO }, b: { planAgain: GONE }, c: {} }, { ...AGAIN, maxUnavailable: 2 });
     expect(await statuses()).toEqual({ a: 'refused', b: 'unreachable', c: 'changed' });
     expect(log.filter((line) => line.startsWith('begins'))).toEqual(['begins c']);
   });

@@ -74,6 +74,26 @@ hosts:
     expect(hostOf(fleet, 'n2').origins().get('packages.version')).toMatchObject({ layer: 'group old', position: { line: 11 } });
   });
 
+  it('write files, of the last layer that declares each', () => {
+    const fleet = resolved(`baseline:
+  variables: {mirror: m.example.com}
+  files: {/etc/a.conf: {content: "to {{ mirror }}"}, /etc/b.conf: {content: b, mode: "0600"}}
+hosts: [{name: n1, files: {/etc/b.conf: {content: own}}}]
+`);
+    expect(hostOf(fleet, 'n1').preparation?.files).toEqual({
+      '/etc/a.conf': { content: 'to m.example.com', mode: 0o644 },
+      '/etc/b.conf': { content: 'own', mode: 0o644 },
+    });
+  });
+
+  it.each(['etc/a', '/etc/../a', '/etc/a/', '/', '/etc//a', '/var/lib/kubelet/config.yaml', '/etc/kubernetes/admin.conf'])(
+    'refuse the file %s',
+    (path) => {
+      const { problems } = resolve(`hosts: [{name: n1, files: {"${path}": {content: a}}}]\n`);
+      expect(problems).toEqual([expect.stringMatching(/is not the absolute path of a file|kubeletadm itself writes/)]);
+    },
+  );
+
   it('may be files with checksums', () => {
     const fleet = resolved(`hosts:
   - name: n1

@@ -7,6 +7,7 @@ const SRC = path.join(import.meta.dirname, '..', '..', '..', 'src');
 const TABLE = path.join('kube', 'well-known.ts');
 /** Phases of kubeadm that have the names of ConfigMaps. */
 const PHASE_NAMES = new Set([
+  "cli/hosts-view.ts 'kubelet-config'",
   "kubeadm/phases/kubelet-start.ts 'kubelet-config'",
   "kubeadm/phases/save-node-settings.ts 'kubelet-config'",
   "kubeadm/workflows/phase-lists.ts 'kubelet-config'",

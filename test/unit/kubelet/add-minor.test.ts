@@ -218,6 +218,14 @@ describe('add-minor', () => {
     expect(read('fields')).toEqual(FIELDS);
   });
 
+  it('reads the data of the repository by default', () => {
+    put('tree/config/v1beta1/types.go', TYPES.replace(/\n\t\/\/ Default: nil[^}]*}/, '\n}'));
+    const args = ['1.36', '--tree', path.join(dir, 'tree'), '--check'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([1, '']);
+    expect(stdout).toMatch(/^fields address: minors: data .*\n(?:.*\n)*1\.36: \d+ differences$/m);
+  });
+
   it('requires the minors in order', () => {
     expect(run('1.38').stderr).toBe('add-minor: 1.38: the newest minor of the data is 1.36; add the minors between first');
     expect(run('1.35').stderr).toBe('add-minor: 1.35: the data have later minors; only --check is possible');

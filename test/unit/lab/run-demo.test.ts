@@ -1,188 +1,153 @@
 import { describe, expect, it } from 'vitest';
-import type { Lab } from '../../../lab/lab-options.ts';
-import { changeKubelets, type DemoEvent, type DemoPorts, type DemoView, runDemo } from '../../../lab/run-demo.ts';
-import type { ExitCode } from '../../../src/base/errors.ts';
-import { Secret } from '../../../src/base/text/secret.ts';
-import { fakeCluster } from '../../support/fake-cluster.ts';
+import { ACTS, type DemoStage, NotObserved } from '../../../lab/run-demo.ts';
 
-const JOIN = 'join 127.0.0.1:1 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:00';
-const KUBECONFIG = `apiVersion: v1
-kind: Config
-current-context: lab
-contexts: [{name: lab, context: {cluster: lab, user: lab}}]
-clusters: [{name: lab, cluster: {server: 'https://127.0.0.1:1'}}]
-users: [{name: lab, user: {token: t}}]
-`;
+type Host = 'node1' | 'node2' | 'node3';
+type Files = Record<string, { text: string; changedAt: number }>;
 
-function labOf(names: readonly string[]): Lab {
-  return {
-    directory: '/lab',
-    server: 'https://127.0.0.1:1',
-    kubeconfig: '/lab/admin.conf',
-    sshConfig: '/lab/ssh_config',
-    caFile: '/lab/ca.crt',
-    token: new Secret('abcdef.0123456789abcdef'),
-    hosts: names.map((name) => ({
-      name,
-      port: 22,
-      rootDir: `/lab/${name}`,
-      loopback: '127.0.0.2',
-      kubeletStarts: () => 1,
-      agent: () => null,
-    })),
-    close: async () => undefined,
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const EXPECTED: readonly (readonly [string, number])[] = [
+  ['plan', 0],
+  ['apply --allow', 5],
+  ['apply refused', 3],
+  ['apply', 0],
+  ['fleet drift', 6],
+  ['node explain', 0],
+  ['certs renew', 0],
+];
+
+/** Hosts on which every command has the result that its act expects. `faults` change single results. */
+function stageOf(faults: (world: World) => Partial<DemoStage> = () => ({})) {
+  const world = new World();
+  const files = (host: string): Files => world.files[host as Host];
+  const stage: DemoStage = {
+    fleetFile: '/demo/fleet.yaml',
+    sshConfig: '/demo/lab/ssh_config',
+    reportFile: '/demo/report.html',
+    run: async (argv) => world.run(argv.join(' ')),
+    runProgram: async (argv) => world.edit(argv.join(' ')),
+    readHostFile: async (host, path) => ({ ...(files(host)[path] ?? expect.unreachable(path)) }),
+    pathOf: (host, path) => `/demo/lab/${host}${path}`,
+    kubeletStarts: (host) => world.starts[host as Host],
+    readNodes: async () => world.nodes(),
+    readReport: async () => '<!doctype html><html></html>',
   };
+  return { world, stage: { ...stage, ...faults(world) } };
 }
 
-interface Recording extends DemoView {
-  readonly lines: readonly string[];
-  readonly events: readonly DemoEvent[];
+class World {
+  fleet = { maxPods: '110', memory: '512Mi' };
+  starts: Record<Host, number> = { node1: 0, node2: 0, node3: 0 };
+  files: Record<Host, Files> = { node1: {}, node2: {}, node3: {} };
+  /** The command lines, without paths. */
+  lines: string[] = [];
+  exitCodes: Record<string, number> = Object.fromEntries(EXPECTED);
+  #time = 0;
+
+  write(host: Host, path: string, text: string): void {
+    this.files[host][path] = { text, changedAt: ++this.#time };
+  }
+
+  edit(line: string): void {
+    const [, from = '', to = ''] = /s\/(?:maxPods: )?(\w+)\/(?:maxPods: )?(\w+)\//.exec(line) ?? [];
+    if (/config\.yaml$/.test(line)) this.write('node3', CONFIG, `maxPods: ${to}\n`);
+    else if (from !== '') this.fleet = from === '110' ? { ...this.fleet, maxPods: to } : { ...this.fleet, memory: to };
+  }
+
+  run(line: string): { exitCode: number; stdout: string } {
+    const isBad = this.fleet.memory === '64Gi';
+    const name = line.startsWith('apply') && isBad ? (line.includes('--allow') ? 'apply --allow' : 'apply refused') : line;
+    const [key = '', exitCode] = Object.entries(this.exitCodes).find(([start]) => name.startsWith(start)) ?? [];
+    this.lines.push(line.replaceAll(/\S*\//g, ''));
+    if (key === 'apply') this.#apply();
+    if (key === 'apply --allow') this.starts.node2 += 2;
+    if (key === 'certs renew') this.#certificates('new');
+    const outputs: Record<string, string> = {
+      'fleet drift': 'node3  config.yaml  maxPods: 60, on disk 200\n',
+      'node explain': `maxPods  200  ${CONFIG}:38, the fleet file declares 60\n`,
+    };
+    return { exitCode: exitCode ?? expect.unreachable(line), stdout: outputs[key] ?? '' };
+  }
+
+  nodes(): Awaited<ReturnType<DemoStage['readNodes']>> {
+    return Object.entries(this.starts).flatMap(([name, starts]) => (starts > 0 ? [{ name, isReady: true, pods: this.fleet.maxPods }] : []));
+  }
+
+  #apply(): void {
+    const isFirst = this.starts.node1 === 0;
+    if (isFirst) this.#certificates('old');
+    for (const host of isFirst ? (['node1', 'node2', 'node3'] as const) : (['node2', 'node3'] as const)) {
+      this.starts[host]++;
+      this.write(host, CONFIG, `maxPods: ${this.fleet.maxPods}\n`);
+    }
+  }
+
+  #certificates(text: string): void {
+    for (const path of ['apiserver.crt', 'etcd/server.crt']) this.write('node1', `/etc/kubernetes/pki/${path}`, text);
+  }
 }
 
-/** A view whose command lines end with the first code whose pattern matches, otherwise with 0. */
-function recordingView(codes: readonly (readonly [RegExp, ExitCode])[] = []): Recording {
-  const lines: string[] = [];
-  const events: DemoEvent[] = [];
-  return {
-    lines,
-    events,
-    run: async (argv) => {
-      const line = argv.join(' ');
-      lines.push(line);
-      const exitCode = codes.find(([pattern]) => pattern.test(line))?.[1] ?? 0;
-      return { exitCode, stdout: line.startsWith('cluster adopt') ? `Join the other nodes with:\n\n  kubeletadm ${JOIN}\n` : '' };
-    },
-    report: (event) => events.push(event),
-    agentFailed: (nodeName, error) => {
-      throw new Error(`the agent of ${nodeName} failed: ${String(error)}`);
-    },
-  };
+async function play(stage: DemoStage): Promise<readonly string[]> {
+  const observed: string[] = [];
+  for (const act of ACTS) observed.push(await act.play(stage));
+  return observed;
 }
 
-function stepsOf({ events }: Recording): readonly string[] {
-  return events.flatMap((event) => (event.kind === 'step' ? [event.step] : []));
-}
+describe('the acts of the demo', () => {
+  it('run these commands, and end with what was observed', async () => {
+    const { stage, world } = stageOf();
+    expect(await play(stage)).toHaveLength(5);
+    expect(world.lines).toEqual([
+      'plan -f fleet.yaml',
+      'apply --yes -f fleet.yaml',
+      'apply --yes -f fleet.yaml --canary node2',
+      'apply --yes -f fleet.yaml',
+      'apply --yes -f fleet.yaml --allow unsafe --allow-pod-loss --report report.html',
+      'fleet drift -f fleet.yaml --exit-code',
+      'node explain node3 maxPods -f fleet.yaml',
+      'certs renew all --host node1 --ssh-config ssh_config',
+    ]);
+  });
 
-/** The ports of a demo without agents. */
-function demoPorts(): DemoPorts {
-  const texts: Readonly<Record<string, string>> = {
-    '/lab/admin.conf': KUBECONFIG,
-    '/lab/node1/var/lib/kubelet/config.yaml': 'authentication: {}\ncgroupDriver: systemd\nmaxPods: 110\n',
-    '/lab/node1/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS=""\n',
-  };
-  const configMap = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'kubelet-config', namespace: 'kube-system', annotations: { a: 'b' } },
-    data: { kubelet: 'kind: KubeletConfiguration\nmaxPods: 110\n' },
-  };
-  const ports: Partial<DemoPorts> = {
-    input: {
-      readText: async (path) => texts[path] ?? expect.unreachable(`${path} is read`),
-      readTree: async () => [],
-      exists: async () => true,
-      isDirectory: async () => false,
-      askSecret: async () => null,
-    },
-    connectCluster: async () => fakeCluster({ objects: [configMap] }),
-    listFiles: async (root) => [`644 ${root}/etc/kubernetes/kubelet.conf`],
-  };
-  return ports as DemoPorts;
-}
+  it.each(EXPECTED)('fail if %s has another exit code', async (name) => {
+    const { stage, world } = stageOf();
+    world.exitCodes[name] = 1;
+    await expect(play(stage)).rejects.toThrow(NotObserved);
+  });
 
-describe('the demo in a lab of one host', () => {
-  it('runs each command twice and shows the files and the configuration in between', async () => {
-    const view = recordingView();
-    expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('succeeded');
-    const adopt = 'cluster adopt --kubeconfig /lab/admin.conf --control-plane-endpoint 127.0.0.1:1 --print-join-command';
-    const join = `${JOIN} --ssh-config /lab/ssh_config --host node1`;
-    const again = ' --dry-run --exit-code';
-    expect(view.lines).toEqual([adopt, join, adopt + again, join + again]);
-    expect(stepsOf(view)).toEqual(['adopt', 'join', 'files', 'cluster', 'second-run']);
-    expect(view.events.filter(({ kind }) => kind !== 'step')).toEqual([
-      {
-        kind: 'host-files',
-        host: 'node1',
-        files: ['644 /lab/node1/etc/kubernetes/kubelet.conf'],
-        configLines: ['cgroupDriver: systemd', 'maxPods: 110'],
-        flagsEnv: 'KUBELET_KUBEADM_ARGS=""',
+  const during =
+    (pattern: RegExp, fault: (world: World) => void) =>
+    (world: World): Partial<DemoStage> => ({
+      run: async (argv) => {
+        const result = world.run(argv.join(' '));
+        if (pattern.test(argv.join(' '))) fault(world);
+        return result;
       },
-      { kind: 'cluster-config', lines: 2, annotations: { a: 'b' } },
-      { kind: 'starts', starts: [{ host: 'node1', count: 1 }], isUnchanged: true },
-    ]);
-  });
-
-  it('reports changes that are pending in the second run', async () => {
-    const view = recordingView([[/^cluster adopt .*--dry-run/, 6]]);
-    expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('unexpected');
-    expect(view.events.at(-1)).toMatchObject({ kind: 'starts', isUnchanged: false });
-  });
-});
-
-describe('the demo in a lab of three hosts', () => {
-  const lab = labOf(['node1', 'node2', 'node3']);
-
-  it('stops if cluster adopt fails', async () => {
-    const view = recordingView([[/^cluster adopt/, 3]]);
-    expect(await runDemo(demoPorts(), lab, view)).toBe('stopped');
-    expect(stepsOf(view)).toEqual(['adopt']);
-  });
-
-  it('runs the printed join command on the hosts, and stops if join fails', async () => {
-    const view = recordingView([[/^join .*node3/, 4]]);
-    expect(await runDemo(demoPorts(), lab, view)).toBe('stopped');
-    const join = `${JOIN} --ssh-config /lab/ssh_config`;
-    expect(view.lines.slice(1)).toEqual([`${join} --host node1`, `${join} --host node2 --host node3 --set maxPods=60`]);
-    expect(stepsOf(view)).toEqual(['adopt', 'join']);
-  });
-});
-
-describe('the changes of running kubelets', () => {
-  const names = ['node2', 'node3'];
-  const assign = (file: string): string => `dynamic assign node2 node3 --kubeconfig /lab/admin.conf --min-ready 0s --file /lab/${file}`;
-  const EXPECTED = [
-    [/more-pods/, 0],
-    [/reserved\.yaml$/, 3],
-    [/--allow-pod-loss$/, 4],
-    [/^dynamic reset/, 0],
-  ] as const;
-
-  it('assign a valid configuration, a failing one without and with --allow-pod-loss, and none', async () => {
-    const view = recordingView(EXPECTED);
-    const written = new Map<string, string>();
-    const writeLocalFile = async (path: string, text: string): Promise<void> => void written.set(path, text);
-    expect(await changeKubelets({ writeLocalFile }, labOf([]), { names, view })).toBe(true);
-    const status = 'dynamic status node2 node3 --kubeconfig /lab/admin.conf';
-    expect(view.lines).toEqual([
-      `${assign('more-pods.yaml')} --wait good`,
-      status,
-      assign('reserved.yaml'),
-      `${assign('reserved.yaml')} --allow-pod-loss`,
-      status,
-      'dynamic reset node2 node3 --kubeconfig /lab/admin.conf --min-ready 0s --max-unavailable 100%',
-    ]);
-    const header = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
-    expect([...written]).toEqual([
-      ['/lab/more-pods.yaml', `${header}maxPods: 120\n`],
-      ['/lab/reserved.yaml', `${header}systemReserved:\n  memory: 64Gi\n`],
-    ]);
-    expect(view.events.map((event) => (event.kind === 'file-written' ? event.path : event.kind === 'step' && event.step))).toEqual([
-      'assign',
-      '/lab/more-pods.yaml',
-      'refuse',
-      '/lab/reserved.yaml',
-      'reset',
-    ]);
+    });
+  it.each([
+    ['plan starts a kubelet', during(/^plan/, ({ starts }) => void starts.node1++)],
+    ['a Node is not registered', during(/^apply/, ({ starts }) => Object.assign(starts, { node3: 0 }))],
+    ['the other worker is changed before the canary', during(/--canary/, (world) => world.write('node2', CONFIG, 'maxPods: 60\n'))],
+    ['a worker keeps its value', during(/--canary/, (world) => world.write('node3', CONFIG, 'maxPods: 110\n'))],
+    ['the control plane is restarted by the change of workers', during(/--canary/, ({ starts }) => void starts.node1++)],
+    ['a worker is restarted twice', during(/--canary/, ({ starts }) => void starts.node3++)],
+    ['the node after the canary is restarted by the bad value', during(/--allow /, ({ starts }) => void starts.node3++)],
+    ['the bad value stays', during(/--allow /, (world) => world.write('node2', CONFIG, 'bad\n'))],
+    ['the canary is never restarted', during(/--allow /, ({ starts }) => Object.assign(starts, { node2: 2 }))],
+    ['the certificates restart a kubelet', during(/^certs/, ({ starts }) => void starts.node2++)],
+    ['a certificate stays', during(/^certs/, (world) => world.write('node1', '/etc/kubernetes/pki/etcd/server.crt', 'old'))],
+    ['a Node is not Ready', () => ({ readNodes: async () => [{ name: 'node1', isReady: false, pods: '110' }] })],
+    ['the report is empty', () => ({ readReport: async () => '' })],
+  ])('fail if %s', async (_, faults) => {
+    await expect(play(stageOf(faults).stage)).rejects.toThrow(NotObserved);
   });
 
   it.each([
-    ['the valid configuration fails', /more-pods/, 5],
-    ['the failing configuration is not refused', /reserved\.yaml$/, 0],
-    ['the failing configuration does not roll back', /--allow-pod-loss$/, 0],
-    ['the assignment is not removed', /^dynamic reset/, 4],
-  ] as const)('are unexpected if %s', async (_, line, exitCode) => {
-    const view = recordingView([[line, exitCode], ...EXPECTED]);
-    expect(await changeKubelets({ writeLocalFile: async () => undefined }, labOf([]), { names, view })).toBe(false);
-    expect(view.lines).toHaveLength(6);
+    ['drift names no host', /^fleet drift/],
+    ['explain names no line', /^node explain/],
+  ])('fail if %s', async (_, pattern) => {
+    const { stage } = stageOf((world) => ({
+      run: async (argv) => ({ ...world.run(argv.join(' ')), ...(pattern.test(argv.join(' ')) ? { stdout: 'maxPods 200 60\n' } : {}) }),
+    }));
+    await expect(play(stage)).rejects.toThrow(NotObserved);
   });
 });

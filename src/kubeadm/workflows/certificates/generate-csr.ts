@@ -19,7 +19,7 @@ import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.
 import type { PkiConfiguration } from '../../pki/alt-names.ts';
 import { CERTIFICATES, certificateParametersOf, pkiPath, specOf } from '../../pki/certificate-list.ts';
 import { clientSpecOf, KUBECONFIGS, type KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
-import { pkiKubeconfigUnusable, pkiUnreadable } from '../../pki/pki-problems.ts';
+import { pkiKubeconfigUnusable, pkiNoKey } from '../../pki/pki-problems.ts';
 
 interface GenerateCsrOptions {
   readonly issuer: CertificateIssuer;
@@ -117,7 +117,7 @@ async function certificateFiles(
   if (keyText !== null && found(csr) !== null) return [];
   const keyPem = keyText === null ? await issuer.generateKey(parameters.keyAlgorithm) : new Secret(keyText);
   if (readPrivateKey(keyPem) === null) {
-    problems.push(pkiUnreadable(key, 'private key'));
+    problems.push(pkiNoKey(key, 'private key'));
     return [];
   }
   const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: keyText !== null };

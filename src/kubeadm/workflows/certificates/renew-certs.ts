@@ -8,13 +8,13 @@ import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
 import type { CertificateIssuer, Signer } from '../../../x509/certificate-issuer.ts';
 import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../../x509/certificate-issuer.ts';
-import { describeCertificate } from '../../../x509/describe-certificate.ts';
+import { describeCertificate, formatName } from '../../../x509/describe-certificate.ts';
 import { readPrivateKey } from '../../../x509/private-key.ts';
-import { type CertificateContent, readCertificate } from '../../../x509/read-certificate.ts';
+import { type CertificateContent, certificateOrWhy } from '../../../x509/read-certificate.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { certificateParametersOf } from '../../pki/certificate-list.ts';
 import { renewKubeconfig } from '../../pki/kubeconfig-list.ts';
-import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } from '../../pki/pki-problems.ts';
+import { pkiKeyMismatch, pkiNoControlPlane, pkiNoKey, pkiNotCa, pkiUnreadable, pkiUsagesUnknown } from '../../pki/pki-problems.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../../pki/renewable.ts';
 import { type ExistingCertificates, inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
 
@@ -85,7 +85,7 @@ async function prepareRenewal(
 export function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
   if (certificate === null) return 'the certificate does not exist';
   if (isExternal) return `its CA is external: the CA key ${caBase}.key does not exist`;
-  if (withinMs === null || certificate === 'unreadable' || certificate.notAfter.getTime() - now.getTime() < withinMs) return null;
+  if (withinMs === null || typeof certificate === 'string' || certificate.notAfter.getTime() - now.getTime() < withinMs) return null;
   return `the certificate is valid until ${formatRfc3339(certificate.notAfter)}`;
 }
 
@@ -115,13 +115,14 @@ type PlannedRenewal = { readonly problem: Problem } | { readonly certificate: Ce
 
 function planRenewal(one: FoundRenewable, found: (path: string) => string | null): PlannedRenewal {
   const { certificate, crt, caBase } = one;
-  if (certificate === null || certificate === 'unreadable') return { problem: pkiUnreadable(crt, 'certificate') };
+  if (certificate === null || typeof certificate === 'string') return { problem: pkiUnreadable(crt, certificate ?? 'does not exist') };
   const [caPath, keyPath] = [`${caBase}.crt`, `${caBase}.key`];
-  const ca = readCertificate(found(caPath) ?? '');
+  const ca = certificateOrWhy(found(caPath) ?? '');
   const keyText = new Secret(found(keyPath) ?? '');
   const key = readPrivateKey(keyText);
-  if (ca === null || !ca.isCa) return { problem: pkiUnreadable(caPath, 'certificate') };
-  if (key === null) return { problem: pkiUnreadable(keyPath, 'private key') };
+  if (typeof ca === 'string') return { problem: pkiUnreadable(caPath, ca) };
+  if (!ca.isCa) return { problem: pkiNotCa(caPath, formatName(ca.subject)) };
+  if (key === null) return { problem: pkiNoKey(keyPath, 'private key') };
   if (!ca.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Replace the key with that of this CA') };
   const strange = certificate.extKeyUsage.filter((usage) => USAGES[usage] === undefined);
   if (strange.length > 0 || certificate.extKeyUsage.length === 0) return { problem: pkiUsagesUnknown(crt, strange) };

@@ -8,7 +8,7 @@ import type { Cluster } from '../../../kube/cluster.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { describe } from '../../../x509/describe-certificate.ts';
 import { readPrivateKey } from '../../../x509/private-key.ts';
-import { readCertificateChain } from '../../../x509/read-certificate.ts';
+import { readCertificateChain, whyNoCertificate } from '../../../x509/read-certificate.ts';
 import type { DefaultedCluster } from '../../config/defaults.ts';
 import type { UploadCertsInput } from '../../phases/upload-certs.ts';
 import type { WriteFilesInput } from '../../phases/write-files.ts';
@@ -25,7 +25,6 @@ export interface UploadOptions {
   readonly certificateKey: Secret | null;
   readonly freshToken: Secret;
   readonly now: Date;
-  readonly assumeEmptyCluster: boolean;
   readonly show: (key: Secret) => void;
 }
 
@@ -47,13 +46,13 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
     const content = facts.get(path)?.content;
     return pki.textAt(path) ?? (content === undefined ? null : new SensitiveText([content]));
   };
-  const { freshToken: token, now, assumeEmptyCluster, show } = options;
+  const { freshToken: token, now, show } = options;
   return {
     input: {
       files: shared.map((file) => ({ entry: file.entry, text: textOf(file), nonce: issuer.secureRandomBytes(NONCE_BYTES) })),
       key: certificateKey ?? newCertificateKey(issuer),
       keyIsNew: certificateKey === null,
-      ...{ token, now, assumeEmptyCluster, show },
+      ...{ token, now, show },
     },
     problems: pki.externalCA || pki.externalFrontProxyCA ? [{ host: context.host.name, ...pkiUploadExternal() }] : [],
   };
@@ -105,8 +104,8 @@ export async function downloadCerts(
     .filter(({ path, text }) => existing(path) !== null && existing(path) !== revealText(text))
     .map(({ path }) => pkiSharedDiffers(path));
   const desired = read.map(({ path, text }) => sharedFile(path, text));
-  const damaged = desired.flatMap((file, i) =>
-    file === null ? [pkiUnreadable(`${read[i]?.path} in the Secret kube-system/kubeadm-certs`, 'certificate')] : [],
+  const damaged = read.flatMap(({ path, text }, i) =>
+    desired[i] === null ? [pkiUnreadable(`${path} in the Secret kube-system/kubeadm-certs`, whyNoCertificate(revealText(text)))] : [],
   );
   const files = desired.filter((file) => file !== null);
   return {

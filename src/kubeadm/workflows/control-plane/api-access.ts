@@ -104,7 +104,7 @@ export function adminAccessWithFallback(admin: ApiAccess, meanwhile: ApiAccess):
 /** Input of a workflow that starts its own API server, for the phases that use it. */
 export interface ApiServerBootstrapInput {
   readonly api: ApiAccess;
-  /** Plans for an empty cluster if the API server is not running (`--dry-run`). */
+  /** While the API server is not running, the phases are planned for an empty cluster (`--dry-run`) instead of deferred. */
   readonly assumeEmptyCluster: boolean;
   /** Files are written to a directory; nothing runs in it. */
   readonly staged: boolean;

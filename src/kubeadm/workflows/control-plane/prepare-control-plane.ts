@@ -9,6 +9,7 @@ import type { FactQueries } from '../../../host/facts/query.ts';
 import type { Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
+import { phaseSelection } from '../../../host/run-workflow.ts';
 import { KUBERNETES_DIR } from '../../../kube/well-known.ts';
 import type { PlannedPatch } from '../../../kubelet/layers/patch-files.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
@@ -58,8 +59,6 @@ export interface ControlPlaneOptions extends NodeOptions {
   readonly localDefaultRoute: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
   readonly localCaDirectories?: readonly string[];
-  /** Whether a phase runs. */
-  readonly selects: (phase: string) => boolean;
 }
 
 /** Control plane facts of a host, and the endpoint of its API server. */
@@ -96,7 +95,8 @@ export async function observeControlPlane(
   const files = [external?.caFile, external?.certFile, external?.keyFile].filter((path) => path !== undefined && path !== '');
   const facts = controlPlaneHost(external === undefined ? (local?.dataDir ?? null) : null, files as readonly string[]);
   const host = await observe(context.host, facts, context.signal);
-  const isNeeded = phases.some(({ name, needsNoAddress }) => options.selects(name) && !needsNoAddress);
+  const isSelected = phaseSelection(options.run);
+  const isNeeded = phases.some(({ name, needsNoAddress }) => isSelected(name) && !needsNoAddress);
   const known = options.staged ? options.localDefaultRoute : host.route;
   const defaultRoute = isNeeded || known.ipv4 !== undefined ? known : { ...known, ipv4: '127.0.0.1' };
   const localAPIEndpoint = withHostInErrors(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
@@ -232,7 +232,7 @@ export async function prepareControlPlane(
       images: controlPlaneImages(cluster),
       criSocket: registration.criSocket,
       policy: registration.imagePullPolicy,
-      ignored: isIgnored('ImagePull', [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors]),
+      ignored: isIgnored('ImagePull', [options.run, registration]),
     },
     wait: { criSocket: registration.criSocket, timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck) },
     timeouts,

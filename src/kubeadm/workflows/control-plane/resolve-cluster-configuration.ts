@@ -1,6 +1,8 @@
 import { AppError, type Problem } from '../../../base/errors.ts';
 import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { RunSettings } from '../../../host/run-settings.ts';
+import { phaseSelection } from '../../../host/run-workflow.ts';
 import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
@@ -19,7 +21,7 @@ export interface ResolveClusterInput {
   readonly kubelet: ObservedNode['facts']['kubelet'];
   /** Resolves a version label (`stable-1`) at the release server; null: the server does not answer. */
   readonly releaseOf: (label: string, ci: boolean) => Promise<string | null>;
-  readonly skips: (phase: string) => boolean;
+  readonly run: Pick<RunSettings, 'skipPhases'>;
 }
 
 export interface ResolvedCluster {
@@ -33,7 +35,7 @@ export interface ResolvedCluster {
  * @throws AppError KUBERNETES_VERSION_UNSUPPORTED, exit code 2
  */
 export async function resolveClusterConfiguration(input: ResolveClusterInput): Promise<ResolvedCluster> {
-  const { found, declared, bindPort, skips } = input;
+  const { found, declared, bindPort, run } = input;
   const { version, warnings } = await resolveVersion(input);
   const release = releaseOfVersion(version);
   const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
@@ -49,15 +51,17 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
           },
         ]
       : [];
-  return { cluster: withoutSkippedAddons(merged, skips), warnings: [...warnings, ...newer] };
+  return { cluster: withoutSkippedAddons(merged, run), warnings: [...warnings, ...newer] };
 }
 
 /** As in kubeadm, an add-on whose phase is skipped is disabled. */
-export function withoutSkippedAddons(cluster: DefaultedCluster, skips: ResolveClusterInput['skips']): DefaultedCluster {
+export function withoutSkippedAddons(cluster: DefaultedCluster, { skipPhases }: ResolveClusterInput['run']): DefaultedCluster {
+  // Independent of a single requested phase.
+  const isKept = phaseSelection({ skipPhases });
   return {
     ...cluster,
-    ...(skips('addon/coredns') ? { dns: { ...cluster.dns, disabled: true } } : {}),
-    ...(skips('addon/kube-proxy') ? { proxy: { ...cluster.proxy, disabled: true } } : {}),
+    ...(isKept('addon/coredns') ? {} : { dns: { ...cluster.dns, disabled: true } }),
+    ...(isKept('addon/kube-proxy') ? {} : { proxy: { ...cluster.proxy, disabled: true } }),
   };
 }
 

@@ -69,13 +69,12 @@ export async function checkConfigSource(
   if (payload === null) return unknownOverrides(`the kubelet uses ${described}, but the checkpoint on the host cannot be read`);
   const overrides = overridesOf(options, { minor: design.minor, before, after, payload });
   if (overrides === null) return unknownOverrides(`the kubelet uses ${described}, but the configurations cannot be compared`);
-  const ignored = [...options.run.ignorePreflightErrors, ...node.registration.ignorePreflightErrors];
   return reportOverrides(overrides, {
     host: host.name,
     nodeName: design.nodeName,
     name,
     described,
-    refuses: !isIgnored(CONFIG_OVERRIDDEN, ignored),
+    refuses: !isIgnored(CONFIG_OVERRIDDEN, [options.run, node.registration]),
   });
 }
 

@@ -18,7 +18,7 @@ import { checkDirectories } from '../../../kubelet/workload/check-directories.ts
 import type { PodRisk } from '../../../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../../kubelet/workload/risks-on-host.ts';
-import { isIgnored } from '../../preflight/check.ts';
+import { type IgnoredChecks, isIgnored } from '../../preflight/check.ts';
 import type { NodeDesign } from '../../render/node-design.ts';
 import type { NodeGroups } from '../../render/node-groups.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -160,7 +160,7 @@ export function checkHiddenFields({
   setups,
   reading,
   clusterIsDeclared,
-  ignored,
+  ignores,
   kept,
 }: {
   readonly host: string;
@@ -169,13 +169,12 @@ export function checkHiddenFields({
   readonly reading: KubeletReading;
   /** The user declared the cluster's KubeletConfiguration in this run. */
   readonly clusterIsDeclared: boolean;
-  /** `--ignore-preflight-errors` of the run and of the node. */
-  readonly ignored: readonly string[];
+  readonly ignores: IgnoredChecks;
   /** Flags of the host's own unit, which are not declared for the node. */
   readonly kept: readonly Arg[];
 }): Verdict {
   const { before, after } = setups;
-  const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignored);
+  const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignores);
   const elsewhere = otherConfigFile(after);
   if (elsewhere !== null) {
     const { message, hint } = elsewhere;

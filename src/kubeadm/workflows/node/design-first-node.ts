@@ -80,7 +80,7 @@ export async function designFirstNode(context: PhaseContext, options: FirstNodeO
   const all = await designClusterKubelet(options, first);
   // designObservedNode warns about the kubelet on the host.
   const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
-  const { design, start, warnings, refusals } = await designObservedNode(context, options, {
+  const designed = await designObservedNode(context, options, {
     node,
     cluster: all.layered,
     clusterIsDeclared: all.isDeclared,
@@ -92,13 +92,7 @@ export async function designFirstNode(context: PhaseContext, options: FirstNodeO
     podsOf: running,
     written: [`${cluster.certificatesDir}/ca.crt`],
   });
-  return {
-    design,
-    start,
-    upload: all.upload,
-    warnings: [...(other === null ? [] : [other]), ...all.warnings, ...warnings],
-    refusals,
-  };
+  return { ...designed, upload: all.upload, warnings: [...(other === null ? [] : [other]), ...all.warnings, ...designed.warnings] };
 }
 
 /** Kubernetes version of the control plane: of the API server, else as declared, else of the kubelet on the host. */

@@ -16,7 +16,7 @@ import { otherMinorWarning } from '../../../kubelet/minor-option.ts';
 import { partialEviction } from '../../../kubelet/validate/startup-eviction.ts';
 import { pauseImage } from '../../control-plane/images.ts';
 import type { KubeletStartInput } from '../../phases/kubelet-start.ts';
-import { nodeSettingsFile } from '../../phases/save-node-settings.ts';
+import { nodeSettingsFile, type SaveNodeSettingsInput } from '../../phases/save-node-settings.ts';
 import type { Finding } from '../../preflight/check.ts';
 import type { GroupInput } from '../../render/group-design.ts';
 import { designNode, type NodeDesign } from '../../render/node-design.ts';
@@ -52,6 +52,7 @@ export interface DesignedNode {
   readonly design: NodeDesign;
   /** Input of kubelet-start for an existing node; a new node also has credentials. */
   readonly start: KubeletStartInput;
+  readonly save: SaveNodeSettingsInput;
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }
@@ -105,15 +106,25 @@ export async function designObservedNode(
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, setups });
   const directories = await checkDirectoriesOfNode(context, options, { setups, reading, isNew });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, setups });
-  const ignored = [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors];
   const { clusterIsDeclared } = cluster;
   const hidden = options.skipPreflight
     ? { warnings: [], refusals: [] }
-    : checkHiddenFields({ host: context.host.name, design, setups, reading, clusterIsDeclared, ignored, kept: node.hostFlags.kept });
+    : checkHiddenFields({
+        host: context.host.name,
+        design,
+        setups,
+        reading,
+        clusterIsDeclared,
+        ignores: [options.run, registration],
+        kept: node.hostFlags.kept,
+      });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
+  const nodeSettings = nodeSettingsOf(node, options);
+  const { isTakeover } = node.hostFlags;
   return {
     design,
-    start: { ...start, reading, setups, ...(node.hostFlags.isTakeover && { settings: nodeSettingsFile(nodeSettingsOf(node, options)) }) },
+    start: { ...start, reading, setups, ...(isTakeover && { settings: nodeSettingsFile(nodeSettings) }) },
+    save: { nodeSettings, mayChown: start.mayChown, isStored: isTakeover },
     warnings: [
       ...versions,
       ...flagWarnings,

@@ -95,7 +95,7 @@ export function preflightVerdict(
   const softened = applicable.map(
     (finding): Finding => (options.run.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );
-  return validateFindings(softened, [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors], host.name);
+  return validateFindings(softened, [options.run, registration], host.name);
 }
 
 /** Checks whose errors are warnings in a dry run. */

@@ -11,6 +11,7 @@ import {
   loadKernelModules,
   type PrepareKernelInput,
   setSysctls,
+  writeHostFiles,
 } from '../../phases/prepare-host.ts';
 import { configureProxy, type ProxyInput } from '../../phases/proxy.ts';
 
@@ -30,7 +31,7 @@ export type HostBundle = Omit<ImportImagesInput, 'installsRuntime'>;
  * @param bundle null: no images are imported
  */
 export function prepareHostWorkflow(
-  { swap, kernelModules, sysctls, install, proxy }: HostPreparation,
+  { swap, kernelModules, sysctls, files, install, proxy }: HostPreparation,
   bundle: HostBundle | null,
 ): Workflow<PrepareHostOptions, PrepareHostOptions> {
   const kernel = (phase: DefinedPhase<PrepareKernelInput>): Phase<PrepareHostOptions> => phase.select((options) => options);
@@ -40,6 +41,7 @@ export function prepareHostWorkflow(
       ...(swap === null ? [] : [kernel(disableSwap)]),
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
+      ...(files === undefined ? [] : [kernel(writeHostFiles)]),
       ...(proxy === undefined
         ? []
         : [

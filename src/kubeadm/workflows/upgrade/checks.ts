@@ -76,7 +76,7 @@ export async function checkUpgrade(
   ]);
   const job = checks.run.dryRun ? [] : await jobFindings(context, checks, nodes.items);
   const findings = [...job, ...nodeFindings(nodes.items), ...manifests, ...coredns];
-  const { errors, warnings } = validateFindings(findings, checks.run.ignorePreflightErrors, host.name);
+  const { errors, warnings } = validateFindings(findings, [checks.run], host.name);
   const versions = versionVerdict(checks, clusterVersion, nodes.items);
   return {
     refusals: [...errors, ...versions.refusals],

@@ -19,23 +19,23 @@ import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
 import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, controlPlaneServer, hasLocalEtcd, localServer } from '../../control-plane/model.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
-import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../../phases/addons.ts';
+import { addonCoredns, addonKubeProxy } from '../../phases/addons.ts';
 import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import { removeSocketAnnotation } from '../../phases/mark-node.ts';
-import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
+import { pullImages } from '../../phases/pull-images.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
-import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
+import { backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
-import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
+import { postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
 import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgrade/replace-static-pod.ts';
 import { ETCD_HEALTH_MS, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
-import { type OtherControlPlanes, otherControlPlanes, skipUntilAllUpgraded } from '../../phases/upgrade/skip-until-all-upgraded.ts';
+import { otherControlPlanes, skipUntilAllUpgraded } from '../../phases/upgrade/skip-until-all-upgraded.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { isIgnored, validateFindings } from '../../preflight/check.ts';
 import { componentArguments } from '../../preflight/component-arguments.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
-import { type ApiAccess, type ApiServerBootstrapInput, deferUntilApiServer } from '../control-plane/api-access.ts';
+import { type ApiAccess, deferUntilApiServer } from '../control-plane/api-access.ts';
 import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
 import { keepStarted } from '../control-plane/prepare-control-plane.ts';
 import { readConfigMapDocument, type UpgradedDocuments } from '../node/cluster-baseline.ts';
@@ -64,18 +64,7 @@ export interface ControlPlaneUpgradeOptions extends UpgradeNodeOptions {
   readonly selects: (phase: string) => boolean;
 }
 
-interface ControlPlaneUpgradeInput extends ApiServerBootstrapInput {
-  readonly pull: PullImagesInput;
-  readonly backup: BackupControlPlaneInput;
-  readonly components: Readonly<Record<StaticPodName, ReplaceStaticPodInput>>;
-  readonly kubeconfigs: WriteFilesInput;
-  readonly kubeletServer: KubeletServerInput;
-  readonly node: UpgradeNodeInput;
-  readonly others: OtherControlPlanes;
-  readonly coredns: AddonCorednsInput;
-  readonly kubeProxy: AddonKubeProxyInput;
-  readonly result: PostUpgradeInput;
-}
+type ControlPlaneUpgradeInput = ReturnType<typeof inputOf>;
 
 const renewAdminKubeconfigs = writeFilesPhase(
   'control-plane/kubeconfig',
@@ -162,7 +151,7 @@ export async function prepareControlPlaneUpgrade(
   const manifests = manifestsOf(plane, host, options);
   const newDir = etcdDataDirOf(textOf(fileOf(manifests.get('etcd'))));
   const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
-  const checked = validateFindings(findings, options.run.ignorePreflightErrors, context.host.name);
+  const checked = validateFindings(findings, [options.run], context.host.name);
   const usedDir = etcdDataDirOf(host.textOf('etcd'));
   return {
     ...prepared,
@@ -182,7 +171,7 @@ interface DesignedUpgrade {
   readonly manifests: ReadonlyMap<StaticPodName, PlannedManifest>;
 }
 
-function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions): ControlPlaneUpgradeInput {
+function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions) {
   const { host, node, plane, certificates, manifests } = upgrade;
   const { cluster, nodeName } = plane;
   const { criSocket } = node;
@@ -194,8 +183,7 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
   );
   const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name))), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
-  const addon = { forceUpload: false, assumeEmptyCluster: false };
-  const ignored = isIgnored('ImagePull', options.run.ignorePreflightErrors);
+  const ignored = isIgnored('ImagePull', [options.run]);
   const dataDir = etcdDataDirOf(host.textOf('etcd')) ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
   const etcdDataDir = hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null;
   const isUpgraded = host.isInterrupted || [...files.values()].some((file) => isReplaced(file, host));
@@ -209,8 +197,8 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
     kubeletServer: kubeletServerInput(plane, host),
     node: { ...node, kubeletConfig: { ...node.kubeletConfig, copiesConfig } },
     others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs: timeoutMsOf(plane) }),
-    coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
-    kubeProxy: { ...addon, ...proxy },
+    coredns: { forceUpload: false, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
+    kubeProxy: { forceUpload: false, ...proxy },
     result: {
       ...{ nodeName, version },
       images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
@@ -223,7 +211,7 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions):
 function componentsOf(
   { now, host, node, plane, certificates, manifests }: DesignedUpgrade,
   options: ControlPlaneUpgradeOptions,
-): ControlPlaneUpgradeInput['components'] {
+): Readonly<Record<StaticPodName, ReplaceStaticPodInput>> {
   const timeoutMs = timeoutMsOf(plane);
   const etcd = fileOf(manifests.get('etcd'));
   const of = (component: StaticPodName): ReplaceStaticPodInput => {

@@ -89,14 +89,12 @@ async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyO
       uploadKubeadm: {
         clusterConfiguration,
         currentConfiguration: encodeClusterConfiguration(applyClusterDefaults(admin.model)),
-        assumeEmptyCluster: false,
       },
       uploadKubelet: {
         controlPlaneMinor: parseMinor(target) ?? NEWEST_MINOR,
         yaml: migrated.kubelet?.yaml ?? '',
         generated: migrated.kubelet?.generated ?? true,
         forceUpload: true,
-        assumeEmptyCluster: false,
       },
     },
     warnings: [...admin.warnings, ...checked.warnings, ...migrated.notes, ...prepared.warnings],

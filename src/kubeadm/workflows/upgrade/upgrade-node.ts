@@ -9,9 +9,11 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
-import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import type { Workflow } from '../../../host/run-workflow.ts';
 import type { CommandLineWord } from '../../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../../host/systemd/try-drop-in.ts';
+import { isNodeReady } from '../../../kube/node-conditions.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
 import { registeredNode } from '../../../kubelet/facts/kubelet-identity.ts';
@@ -19,10 +21,10 @@ import { isSocketFlag, joinFlags, type UpgradedFlags, upgradeFlags } from '../..
 import type { KubeletPatch } from '../../../kubelet/layers/patch-files.ts';
 import type { FieldSetting } from '../../../kubelet/layers/setting.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../../node-settings/node-settings.ts';
-import { type KubeletStartInput, upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
+import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../../phases/mark-node.ts';
-import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../../phases/mark-node.ts';
-import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
+import { hasSocketAnnotation, removeSocketAnnotation } from '../../phases/mark-node.ts';
+import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../../render/config-drop-ins.ts';
 import { backupTimestamp } from '../../upgrade/upgrade-record.ts';
 import { readClusterBaseline, type UpgradedDocuments, unlessForbidden } from '../node/cluster-baseline.ts';
@@ -30,7 +32,7 @@ import { designObservedNode } from '../node/design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from '../node/identify-node.ts';
 import { readJoinedConfig } from '../node/joined-config.ts';
 import type { NodeOptions } from '../node/node-options.ts';
-import { nodeSettingsOf, type ObservedNode, observeNode } from '../node/observe-node.ts';
+import { type ObservedNode, observeNode } from '../node/observe-node.ts';
 import { observeLocalWords } from '../node/observe-setups.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
@@ -45,12 +47,7 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly nodeName: string | null;
 }
 
-export interface UpgradeNodeInput {
-  readonly kubeletConfig: KubeletStartInput;
-  readonly save: SaveNodeSettingsInput;
-  readonly annotation: RemoveSocketAnnotationInput;
-  readonly criSocket: string;
-}
+export type UpgradeNodeInput = Awaited<ReturnType<typeof prepareUpgrade>>['input'];
 
 /**
  * Updates the kubelet's files to the cluster's current kubelet-config and the settings of this node, and restarts the
@@ -77,7 +74,7 @@ export async function prepareUpgrade(
   context: ClusterContext,
   options: UpgradeNodeOptions,
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
-): Promise<Prepared<UpgradeNodeInput>> {
+) {
   const { found, running } = await inspectHost(context);
   const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.ignoreSavedSettings);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
@@ -95,7 +92,7 @@ export async function prepareUpgrade(
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
-  const { design, start, warnings, refusals } = await designObservedNode(context, nodeOptions, {
+  const { design, start, save, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
     writes: ({ files: { configYaml, configDropIns } }) => [...flagsEnv, configYaml, ...(configDropIns ?? [])],
     cluster: baseline.layered,
@@ -108,7 +105,8 @@ export async function prepareUpgrade(
     podsOf: context.cluster,
     instancePatch: instancePatch ?? undefined,
   });
-  const annotated = await identifyAnnotated(context, options, node.registration.name);
+  const registered = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
+  const annotated = await identifyAnnotated(context, options, { nodeName: registration.name, node: registered });
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   return {
     input: {
@@ -118,12 +116,13 @@ export async function prepareUpgrade(
         unitFiles: [],
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
-      save: { nodeSettings: saved(nodeSettings, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
+      save: { ...save, nodeSettings: saved(nodeSettings, save.nodeSettings) },
       annotation: { nodeName: node.registration.name, check: annotated.check },
       criSocket: node.registration.criSocket,
     },
     warnings: [...settingsWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...annotated.refusals],
+    isDown: registered !== null && !isNodeReady(registered),
     origins: design.origins,
   };
 }
@@ -132,12 +131,10 @@ export async function prepareUpgrade(
 async function identifyAnnotated(
   context: PhaseContext,
   { trust, nodeName: named }: UpgradeNodeOptions,
-  nodeName: string,
+  { nodeName, node }: { readonly nodeName: string; readonly node: KubeObject | null },
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
-  const { cluster } = context;
-  if (trust === null || cluster === null) return { check: null, refusals: [] };
+  if (trust === null) return { check: null, refusals: [] };
   const desired = { trust, named, expected: nodeName };
-  const node = await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
   if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(desired), refusals: [] };
   return { check: null, refusals: (await identifyNode(context, desired)).refusals };
 }

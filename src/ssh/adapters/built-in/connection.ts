@@ -10,6 +10,7 @@ import { type HostKey, hostKeyFromBytes, type KnownHosts, knownHostsNames, order
 import { SHA1_MACS } from '../../policy.ts';
 import { addressOf, type SshTarget } from '../../target.ts';
 import { type Deadline, startDeadline } from '../client/deadline.ts';
+import type { HostConnection } from '../client/host-connection.ts';
 import { type Authentication, authentication } from './authentication.ts';
 import { type HostKeyPolicy, hostKeyVerifier, saveHostKey, type VerifyHostKey } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
@@ -26,14 +27,9 @@ export interface ConnectOptions extends HostKeyPolicy {
   readonly verifyHostKey?: VerifyHostKey | undefined;
 }
 
-export interface SshConnection {
+export interface SshConnection extends HostConnection {
   readonly ssh: NodeSSH;
-  /** Why the connection is lost; null while it is usable. */
-  readonly lost: AppError | null;
-  /**
-   * Calls the listener once when the connection is lost or closed; `why` returns the error. Returns a
-   * function that removes the listener.
-   */
+  /** @param listener `why` returns the error */
   onLost(listener: (why: () => AppError) => void): () => void;
   /** Closes the connection; resolves when DISCONNECT was sent, or after a timeout. */
   end(): Promise<void>;

@@ -1,11 +1,10 @@
-import { untilAborted } from '../../../base/abort.ts';
 import type { HostKeys } from '../../host-keys.ts';
 import { checkHostKey, type HostKey, knownHostsNames } from '../../known-hosts.ts';
 import type { SshConfig, SshOverrides } from '../../resolve-target.ts';
 import type { SshTarget } from '../../target.ts';
-import { type ConnectOptions, openConnection } from './connection.ts';
+import { type JumpHosts, jumpHosts } from '../client/jump-hosts.ts';
+import { type ConnectOptions, openConnection, type SshConnection } from './connection.ts';
 import { type Identities, identities } from './identities.ts';
-import { type JumpHosts, jumpHosts } from './jump-hosts.ts';
 
 /** Stops the handshake once the key was received. */
 class Observed extends Error {
@@ -28,7 +27,7 @@ export function sshHostKeys(
   options: Omit<ConnectOptions, 'identities' | 'verifyHostKey'>,
 ): HostKeys {
   const connectOptions: ConnectOptions = { ...options, identities: identities() };
-  const jumps = jumpHosts();
+  const jumps = jumpHosts<SshConnection>();
   return {
     config,
     overrides,
@@ -43,20 +42,26 @@ export function sshHostKeys(
 
 async function shownKey(
   target: SshTarget,
-  { jumps, options, signal }: { readonly jumps: JumpHosts; readonly options: ConnectOptions; readonly signal: AbortSignal | undefined },
+  {
+    jumps,
+    options,
+    signal,
+  }: { readonly jumps: JumpHosts<SshConnection>; readonly options: ConnectOptions; readonly signal: AbortSignal | undefined },
 ): Promise<HostKey> {
-  const lease = target.proxyJump.length === 0 ? null : jumps.lease(target.proxyJump, options, target.name);
   const verifyHostKey = (key: HostKey): never => {
     throw new Observed(key);
   };
+  const observed = { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey };
   try {
-    const via = lease === null ? null : await untilAborted(lease.connection, signal);
-    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, { via, signal });
+    await jumps.connect(
+      target,
+      (hop, via, connecting) =>
+        openConnection(hop, hop === target ? observed : { ...options, password: undefined }, { via, signal: connecting }),
+      signal,
+    );
     throw new Error('connected without a check of the host key');
   } catch (error) {
     if (error instanceof Observed) return error.key;
     throw error;
-  } finally {
-    lease?.release();
   }
 }

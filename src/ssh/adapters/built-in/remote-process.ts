@@ -7,6 +7,7 @@ import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../h
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
 import type { SshTarget } from '../../target.ts';
 import { type CommandRun, commandRun } from '../client/command-run.ts';
+import type { SessionOutcome } from '../client/host-connection.ts';
 import type { SshConnection } from './connection.ts';
 
 export interface RemoteRun {
@@ -18,14 +19,10 @@ export interface RemoteRun {
 
 /**
  * Runs one command in its own session.
- * @returns `refused`: the host opened no session for the command, and it did not run
  * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the
  *   signal's reason
  */
-export async function runRemote(
-  connection: SshConnection,
-  run: RemoteRun,
-): Promise<{ readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error }> {
+export async function runRemote(connection: SshConnection, run: RemoteRun): Promise<SessionOutcome> {
   const { target, argv, options } = run;
   const onLost = (listener: (error: unknown) => void): (() => void) => connection.onLost((why) => listener(why()));
   const command = commandRun(target.name, argv, { ...options, onLost });

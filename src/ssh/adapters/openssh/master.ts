@@ -7,19 +7,12 @@ import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable 
 import { type OpensshLogin, opensshArguments, readOpensshFailure } from '../../openssh-arguments.ts';
 import { addressOf, type SshTarget } from '../../target.ts';
 import { startDeadline } from '../client/deadline.ts';
+import type { HostConnection } from '../client/host-connection.ts';
 
 /** A connection held by an ssh process; commands use its control socket. */
-export interface Master {
+export interface Master extends HostConnection {
   readonly socket: string;
-  /** Why the connection is lost; null while it is usable. */
-  readonly lost: AppError | null;
-  /**
-   * Calls the listener once when the connection is lost or closed. Returns a function that removes the
-   * listener.
-   */
   onLost(listener: (error: AppError) => void): () => void;
-  /** Closes the connection; resolves when the process has exited. */
-  end(): Promise<void>;
 }
 
 const READY = 'kubeletadm: connected';
@@ -37,9 +30,9 @@ const GRACE_MS = 2000;
  */
 export async function openMaster(
   target: SshTarget,
-  { signal, ...login }: Pick<OpensshLogin, 'configFile' | 'socket' | 'via'> & { readonly signal: AbortSignal },
+  { signal, ...login }: Pick<OpensshLogin, 'configFile' | 'socket' | 'via'> & { readonly signal: AbortSignal | undefined },
 ): Promise<Master> {
-  signal.throwIfAborted();
+  signal?.throwIfAborted();
   const { name: host, connectTimeoutMs: timeoutMs, pinnedHostKeys } = target;
   const keysFile = `${login.socket}.keys`;
   if (pinnedHostKeys !== undefined)

@@ -4,23 +4,15 @@ import { execa } from 'execa';
 import { onAbort } from '../../../base/abort.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell } from '../../../host/host-problems.ts';
-import type { RunOptions, RunResult } from '../../../host/transport.ts';
+import type { RunOptions } from '../../../host/transport.ts';
 import type { Dial } from '../../../kube/dial.ts';
 import { controlSocketArguments } from '../../openssh-arguments.ts';
 import type { SshTarget } from '../../target.ts';
 import { type CommandRun, commandRun } from '../client/command-run.ts';
+import type { SessionOutcome } from '../client/host-connection.ts';
 import type { Master } from './master.ts';
 
 const KILL_TIMEOUT_MS = 2000;
-
-/**
- * `refused`: the host opened no session; `gone`: the connection had ended. In both cases the command did not
- * run.
- */
-type SessionOutcome =
-  | { readonly kind: 'ended'; readonly result: RunResult }
-  | { readonly kind: 'refused'; readonly why: string }
-  | { readonly kind: 'gone' };
 
 /**
  * Runs one command through a control socket.
@@ -69,7 +61,7 @@ function readOutcome(
   if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
   if (stdout.note === null || stderr.note === null) {
     const reported = stderr.outputBeforeMarker();
-    if (/session request failed|Session open refused|open failed/i.test(reported)) return { kind: 'refused', why: printable(reported) };
+    if (/session request failed|Session open refused|open failed/i.test(reported)) return { kind: 'refused', cause: new Error(reported) };
     if (exitCode === 255 && /control socket|mux_client|Connection (closed|reset)/i.test(reported)) return { kind: 'gone' };
     throw hostNoShell({ host, user, reported: printable(`${stdout.outputBeforeMarker()} ${reported}`) });
   }

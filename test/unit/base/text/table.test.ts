@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderWrappedTable } from '../../../../src/base/text/table.ts';
+import { wrapLine } from '../../../../src/base/text/wrap-line.ts';
 
 const ROWS = [
   ['HOST', 'RESULT', 'REASON', 'ACTION'],
@@ -26,5 +27,22 @@ describe('a table with columns that may be broken', () => {
 
   it.each([undefined, 25])('breaks nothing without a terminal, or on one that is too narrow (%s)', (width) => {
     expect(renderWrappedTable(ROWS, { width, flexible: 2 })).toHaveLength(3);
+  });
+});
+
+describe('a long line', () => {
+  it('is broken at spaces, and its other lines are indented', () => {
+    expect(wrapLine('aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd', { width: 24, before: 3 })).toBe(
+      'aaaaaaaaaa bbbbbbbbbb\n  cccccccccc dddddddddd',
+    );
+  });
+
+  it('keeps its own indentation, and a word longer than a line', () => {
+    const word = 'x'.repeat(40);
+    expect(wrapLine(`  ab ${word} cd`, { width: 30 })).toBe(`  ab\n    ${word}\n    cd`);
+  });
+
+  it('is not broken if the width is unknown', () => {
+    expect(wrapLine('a '.repeat(100), { width: undefined })).toBe('a '.repeat(100));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { joinLines, styled } from '../../../../src/base/text/styled.ts';
-import { textOutput } from '../../../../src/cli/adapters/text-output.ts';
+import { textOutput, usesColour } from '../../../../src/cli/adapters/text-output.ts';
 import { HOSTILE, UNSAFE } from '../../../support/hostile-text.ts';
 import { repositoryTexts } from '../../../support/source-files.ts';
 
@@ -10,12 +10,35 @@ function outputOn(terminal: boolean) {
     written += text;
   };
   const raw = { stdout: write, stderr: write };
-  const output = textOutput(raw, { colour: terminal, isTerminal: terminal });
+  const output = textOutput(raw, { colours: { stdout: terminal, stderr: terminal }, isTerminal: terminal });
   return { output, written: () => written };
 }
 
 /** Escape sequences of the program's own styles. */
 const withoutOwnCodes = (text: string): string => text.replace(/\u001b\[(?:0|1|31|32|33|36)m/g, '');
+
+describe('colours', () => {
+  const terminal = { isTTY: true };
+  it.each([
+    [{}, terminal, true],
+    [{}, {}, false],
+    [{ TERM: 'dumb' }, terminal, false],
+    [{ NO_COLOR: '1' }, terminal, false],
+    [{ NO_COLOR: '' }, terminal, true],
+    [{ FORCE_COLOR: '1' }, {}, true],
+    [{ FORCE_COLOR: '0' }, terminal, false],
+    [{ FORCE_COLOR: '1', NO_COLOR: '1' }, {}, true],
+  ])('follow the environment %j and the stream %j: %s', (env, stream, expected) => {
+    expect(usesColour(env, stream)).toBe(expected);
+  });
+
+  it.each(['always', 'never'] as const)('follow --color %s on any stream', (when) => {
+    const { output, written } = outputOn(when === 'never');
+    output.setColour?.(when);
+    output.stderr([styled('red', 'x')]);
+    expect(written()).toBe(when === 'always' ? '\u001b[31mx\u001b[0m' : 'x');
+  });
+});
 
 describe.each([
   ['a terminal', true],

@@ -87,7 +87,7 @@ describe('an agent whose policy permits drain', () => {
 
 describe('an agent that is killed in a switch with state files', () => {
   /** Kills the agent after some operations of the switch that stops the kubelet for the nth time, and starts it again. */
-  const killAfter = async (count: number, nth: number, before: () => Promise<void>): Promise<boolean> => {
+  const killAfter = async (count: number, nth: number, before: () => Promise<void>, killed = () => {}): Promise<boolean> => {
     const perform = world.host.perform.bind(world.host);
     let switches = 0;
     let isDead = false;
@@ -106,6 +106,7 @@ describe('an agent that is killed in a switch with state files', () => {
     await world.until('killed', () => isDead);
     await world.stop();
     Object.assign(world.host, { perform });
+    killed();
     world.start();
     return isWhole;
   };
@@ -120,6 +121,30 @@ describe('an agent that is killed in a switch with state files', () => {
       expect([world.runs(), state()], `killed after ${count}`).toEqual([50, STATIC_STATE]);
       await world.stop();
     }
+  });
+
+  it('starts the kubelet that the switch has stopped, also if the copies of the state files are damaged', async () => {
+    let damaged = 0;
+    for (let count = 0, isWhole = false; !isWhole; count++) {
+      begin({ allow: 'drain' });
+      world.behaviours.set(50, { configz: { cpuManagerPolicy: 'static', kubeReserved: { cpu: '500m' } } });
+      isWhole = await killAfter(
+        count,
+        1,
+        () => assign('static', payload(50, STATIC)),
+        () => {
+          const copy = world.host.files.get(COPY);
+          if (copy?.content === undefined) return;
+          damaged++;
+          world.host.files.set(COPY, { ...copy, content: copy.content.slice(0, 20) });
+        },
+      );
+      await world.until('good', ends('Good'));
+      await world.until('the copy is removed', () => !hasCopy());
+      expect([world.runs(), state()], `killed after ${count}`).toEqual([50, STATIC_STATE]);
+      await world.stop();
+    }
+    expect(damaged).toBeGreaterThan(1);
   });
 
   it('restores the state file in the rollback', async () => {

@@ -172,7 +172,7 @@ describe('a trial', () => {
     agent.assign('A@1', 'a');
     agent.before = {
       pods: [pod('b', false)],
-      noProbe: 'a probe pod did not start before the change either',
+      noProbe: 'a probe pod did not start before the change',
       staticPodPath: '/other',
       isReady: false,
       pressures: ['DiskPressure'],

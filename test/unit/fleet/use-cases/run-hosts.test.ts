@@ -21,13 +21,13 @@ async function runOver(
   {
     fails,
     refuses = [],
-    plansAgain = false,
+    inspectsFirst = refuses.length > 0,
     rules,
     onApply,
   }: {
     readonly fails: readonly string[];
     readonly refuses?: readonly string[];
-    readonly plansAgain?: boolean;
+    readonly inspectsFirst?: boolean;
     readonly rules?: RulesRequest;
     readonly onApply?: () => void;
   },
@@ -35,6 +35,7 @@ async function runOver(
 ) {
   const applied: string[] = [];
   const connected: string[] = [];
+  const open = { now: 0, most: 0 };
   const planHost: PlanOnHost = async ({ host: { name } }) => {
     if (refuses.includes(name)) throw new AppError({ host: name, code: 'PREFLIGHT', message: 'swap is on' }, { exitCode: 3 });
     const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
@@ -60,7 +61,11 @@ async function runOver(
       newId: async () => 'id',
       connectHost: async ({ address = '' }) => {
         connected.push(address);
-        return { name: address, close: async () => undefined } as unknown as Host;
+        open.most = Math.max(open.most, ++open.now);
+        const close = async (): Promise<void> => {
+          open.now--;
+        };
+        return { name: address, close } as unknown as Host;
       },
     },
     {
@@ -69,8 +74,7 @@ async function runOver(
       cluster: null,
       run: DEFAULT_RUN,
       warnings: [],
-      inspectsFirst: plansAgain || refuses.length > 0,
-      plansAgain,
+      inspectsFirst,
     },
     { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
     { signal, reporterOf: () => recordingReporter() },
@@ -79,6 +83,7 @@ async function runOver(
     ...result,
     applied,
     connected,
+    open,
     shown: result.outcomes.filter((outcome) => isShown(outcome, DEFAULT_RUN)).map(({ host }) => host),
   };
 }
@@ -132,7 +137,7 @@ describe('a workflow on many hosts', () => {
     expect(failure?.problems).toMatchObject([
       { host: 'h2', code: 'PREFLIGHT' },
       { host: 'h4', code: 'PREFLIGHT' },
-      { code: 'FLEET_STOPPED', message: 'the run stopped before it processed 2 hosts: 2 of 4 hosts were refused' },
+      { code: 'FLEET_STOPPED', message: 'the run stopped before it processed 2 hosts: 2 of 4 hosts were refused, and nothing was changed' },
     ]);
   });
 
@@ -145,10 +150,18 @@ describe('a workflow on many hosts', () => {
     expect(failure?.exitCode).toBe(exitCode);
   });
 
-  it('connects again to each host to change it, if the command plans again', async () => {
-    const { applied, connected } = await runOver(2, { fails: [], plansAgain: true, rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
+  it('plans each host again over the connection of its inspection', async () => {
+    const { applied, connected } = await runOver(2, { fails: [], inspectsFirst: true, rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
     expect(applied).toEqual(['h1', 'h2']);
-    expect(connected).toEqual(['h1', 'h2', 'h1', 'h2']);
+    expect(connected).toEqual(['h1', 'h2']);
+  });
+
+  it('has at most 200 open connections, and connects again to the hosts beyond', async () => {
+    const { applied, connected, open } = await runOver(300, { fails: [], inspectsFirst: true });
+    expect(applied).toHaveLength(300);
+    expect([open.now, open.most]).toEqual([0, 200]);
+    // 150 connections are kept: 50 hosts may be processed at the same time.
+    expect(connected).toHaveLength(300 + 150);
   });
 
   it('does not list hosts as results that an interruption left unchanged', async () => {

@@ -27,7 +27,7 @@ describe('diffFile', () => {
         before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
       } as Partial<HostChange>,
     ],
-    ['has too open a mode', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, reason: 'its mode is 0666' } as Partial<HostChange>],
+    ['has too open a mode', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, reason: 'mode 0666 → 0644' } as Partial<HostChange>],
     ['has a stricter mode than desired', textFile('maxPods: 5\n', { mode: 0o600 }), null],
     [
       'has a stricter mode and differs: the mode stays strict',
@@ -38,17 +38,17 @@ describe('diffFile', () => {
     [
       'has a mode that is neither stricter nor more open',
       textFile('maxPods: 5\n', { mode: 0o610 }),
-      { mode: 0o644, reason: 'its mode is 0610' } as Partial<HostChange>,
+      { mode: 0o644, reason: 'mode 0610 → 0644' } as Partial<HostChange>,
     ],
     [
       'has another owner',
       textFile('maxPods: 5\n', { owner: 'kube:kube' }),
-      { owner: 'root:root', reason: 'its owner is kube:kube' } as Partial<HostChange>,
+      { owner: 'root:root', reason: 'owner kube:kube → root:root' } as Partial<HostChange>,
     ],
     [
       'differs in every respect',
       textFile('', { mode: 0o777, owner: '0:12' }),
-      { reason: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
+      { reason: 'its content differs, mode 0777 → 0644, owner 0:12 → root:root' } as Partial<HostChange>,
     ],
     ['is empty', textFile(''), { action: 'update', before: { content: '', mode: 0o644, owner: 'root:root' } } as Partial<HostChange>],
   ])('a file that %s', (_, found, expected) => {

@@ -28,7 +28,7 @@ describe('impactNotAllowed', () => {
       host: 'node1',
       code: 'IMPACT_NOT_ALLOWED',
       message:
-        'the change has the impact unsafe, but --allow permits at most new-pods-only: cgroupDriver: a -> b (unsafe), cpuManagerPolicy: a -> b (drain)',
+        'the change has the impact unsafe, but --allow permits at most new-pods-only: cgroupDriver: a → b (unsafe), cpuManagerPolicy: a → b (drain)',
       hint: 'Check the plan, then pass --allow unsafe',
     });
   });
@@ -36,7 +36,7 @@ describe('impactNotAllowed', () => {
   it('names the source of each field', () => {
     const origins = { '/var/lib/kubelet/config.yaml': { cgroupDriver: 'group edge: fleet.yaml:10:7' } };
     expect(impactNotAllowed({ ...plan, origins }, 'new-pods-only')?.message).toContain(
-      ': cgroupDriver: a -> b (unsafe; group edge: fleet.yaml:10:7), cpuManagerPolicy: a -> b (drain)',
+      ': cgroupDriver: a → b (unsafe; group edge: fleet.yaml:10:7), cpuManagerPolicy: a → b (drain)',
     );
   });
 
@@ -63,16 +63,16 @@ describe('impactNotAllowed', () => {
 
   it('limits the number of fields', () => {
     const many = Array.from({ length: 8 }, (_, i) => field(`field${i}`, 'drain'));
-    expect(impactNotAllowed(planOf(write('drain', many)), 'safe')?.message).toContain('field4: a -> b (drain), and 3 more');
+    expect(impactNotAllowed(planOf(write('drain', many)), 'safe')?.message).toContain('field4: a → b (drain), and 3 more');
   });
 });
 
 describe('formatFieldChange', () => {
   it.each<[FieldChange['before'], FieldChange['after'], string]>([
-    [20, 33, 'x: 20 -> 33'],
-    [null, '', 'x: unset -> ""'],
-    [false, [{ a: 1 }], 'x: false -> [{"a":1}]'],
-    ['y'.repeat(100), null, `x: ${'y'.repeat(80)}... -> unset`],
+    [20, 33, 'x: 20 → 33'],
+    [null, '', 'x: unset → ""'],
+    [false, [{ a: 1 }], 'x: false → [{"a":1}]'],
+    ['y'.repeat(100), null, `x: ${'y'.repeat(80)}... → unset`],
   ])('%j to %j', (before, after, text) => {
     expect(formatFieldChange({ field: 'x', before, after })).toBe(text);
   });

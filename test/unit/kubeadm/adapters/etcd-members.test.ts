@@ -77,6 +77,12 @@ describe('etcdMembers', () => {
       async () => ({ caPem: other.certPem }),
     ],
     ['the CA expired', `${FILES.ca} expired on 2021-01-01T00:00:00.000Z`, 'Put the CA', async () => ({ caPem: expiredCa.certPem })],
+    [
+      'the CA file is damaged',
+      `${FILES.ca} contains a certificate that cannot be read`,
+      'Put the CA',
+      async () => ({ caPem: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n' }),
+    ],
     ['the CA file contains no certificate', `${FILES.ca} contains no certificate`, 'Put the CA', async () => ({ caPem: 'pem\n' })],
     [
       'the certificate of the member expired',

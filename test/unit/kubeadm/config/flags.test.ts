@@ -223,6 +223,22 @@ describe('flags of init', () => {
 describe('flags of join', () => {
   const DISCOVERY = { 'api-server-endpoint': '10.0.0.1:6443', 'discovery-token-ca-cert-hash': [PIN] };
 
+  it('replace the taints of the file', () => {
+    const file = joinFile('nodeRegistration: {taints: [{key: old, effect: NoSchedule}]}');
+    const merged = mergeJoinFlags(file, { ...DISCOVERY, token: TOKEN, 'node-taints': ['gpu=a100:NoSchedule', 'edge:NoExecute'] });
+    expect(errorCodes(merged)).toEqual([]);
+    expect(merged.join?.nodeRegistration?.taints).toEqual([
+      { key: 'gpu', value: 'a100', effect: 'NoSchedule' },
+      { key: 'edge', effect: 'NoExecute' },
+    ]);
+  });
+
+  it.each(['gpu', 'gpu=a100', 'gpu:Never', ':NoSchedule', 'gpu=a:b:NoSchedule'])('refuse the taint %s', (taint) => {
+    expect(errorCodes(mergeJoinFlags(joinFile(''), { ...DISCOVERY, token: TOKEN, 'node-taints': [taint] }))).toEqual([
+      'CONFIG_INVALID_FLAG',
+    ]);
+  });
+
   it.each<readonly [string, Flags, unknown]>([
     [
       'one token for both purposes',

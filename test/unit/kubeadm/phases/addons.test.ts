@@ -25,12 +25,10 @@ kubernetesVersion: v1.36.2
 const coredns = (cluster = ''): AddonCorednsInput => ({
   objects: corednsObjects(controlPlaneNode(CLUSTER + cluster)),
   forceUpload: false,
-  assumeEmptyCluster: false,
 });
 const kubeProxy = (cluster = ''): AddonKubeProxyInput => ({
   ...kubeProxyObjects(controlPlaneNode(CLUSTER + cluster)),
   forceUpload: false,
-  assumeEmptyCluster: false,
 });
 
 function contextOf(cluster: FakeCluster | null): PhaseContext {
@@ -83,9 +81,8 @@ describe.each([
     expect(await plan(any, cluster, inputOf())).toEqual({ changes: [], warnings: [], noop: current });
   });
 
-  it('waits for an API server, or assumes an empty cluster when configured', async () => {
-    expect((await plan(any, null, inputOf())).deferred).toBe('needs the API server, which starts in phase wait-control-plane');
-    expect((await plan(any, null, { ...inputOf(), assumeEmptyCluster: true })).changes).toHaveLength(kinds.length);
+  it('is planned for a cluster that does not exist yet', async () => {
+    expect((await plan(any, null, inputOf())).changes).toHaveLength(kinds.length);
   });
 
   it('is skipped when the configuration disables it', async () => {

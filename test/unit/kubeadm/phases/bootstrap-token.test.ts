@@ -34,7 +34,6 @@ function inputOf({
     tokens: [{ secret: tokenSecret(complete, now), hasAbsoluteExpiry: complete.expires !== undefined }],
     apiServer: API,
     replaceAddress: false,
-    assumeEmptyCluster: false,
     now,
     ...change,
   };
@@ -164,9 +163,8 @@ describe('bootstrap-token', () => {
     await expect(applyClusterChange(cluster, change)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
   });
 
-  it('waits for an API server, or for its address', async () => {
-    expect(await plan(null, inputOf())).toEqual({ changes: [], deferred: 'needs an API server (--kubeconfig)' });
-    const { changes, deferred } = await plan(null, inputOf({ assumeEmptyCluster: true, apiServer: null }));
+  it('is planned for an empty cluster, and waits for the address of an API server', async () => {
+    const { changes, deferred } = await plan(null, inputOf({ apiServer: null }));
     expect(changes).toHaveLength(10);
     expect(deferred).toBe('cluster-info needs the address and the CA of the API server (--kubeconfig)');
   });

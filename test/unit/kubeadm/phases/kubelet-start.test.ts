@@ -206,7 +206,7 @@ describe('kubelet-start plans', () => {
   it('to keep a stricter mode, and an owner that may not be changed', async () => {
     const { host } = world({ ...DONE, [CONFIG]: { type: 'file', mode: 0o600, owner: 'me:me', content: 'maxPods: 5\n' } });
     expect((await plan(host)).changes.map(line)).toEqual([
-      `write-file ${CONFIG}: its owner is me:me`,
+      `write-file ${CONFIG}: owner me:me → root:root`,
       `restart-unit kubelet: ${CONFIG} changes`,
     ]);
     expect((await plan(host, { ...INPUT, mayChown: false })).changes).toEqual([]);

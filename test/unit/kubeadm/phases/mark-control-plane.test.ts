@@ -15,7 +15,6 @@ const INPUT: MarkControlPlaneInput = {
   nodeName: 'cp-1',
   taints: [CONTROL_PLANE_TAINT],
   timeoutMs: 60_000,
-  assumeEmptyCluster: false,
   check: null,
 };
 const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
@@ -61,11 +60,9 @@ describe('mark-control-plane', () => {
     });
   });
 
-  it('is deferred without an API server; plans all marks for an empty cluster', async () => {
+  it('plans all marks for a cluster that does not exist yet', async () => {
     const { context, plan } = world();
-    const without = { ...context, cluster: null };
-    expect((await plan({}, without))?.deferred).toBe('needs the API server, which starts in phase wait-control-plane');
-    expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
+    expect((await plan({}, { ...context, cluster: null }))?.changes).toEqual([
       {
         kind: 'mark-node',
         marks: { labels: LABELS, taints: [CONTROL_PLANE_TAINT] },

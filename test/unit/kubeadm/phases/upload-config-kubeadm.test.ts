@@ -27,7 +27,7 @@ const FOUND: ClusterConfiguration = {
 /** The input from init: the configuration in the cluster, merged with the declared one. */
 function inputOf(found: ClusterConfiguration | null, declared: ClusterConfiguration): UploadKubeadmConfigInput {
   const merged = mergeClusterConfiguration(found ?? {}, declared);
-  return { clusterConfiguration: encode(merged), currentConfiguration: found && encode(found), assumeEmptyCluster: false };
+  return { clusterConfiguration: encode(merged), currentConfiguration: found && encode(found) };
 }
 
 async function run(cluster: FakeCluster | null, input: UploadKubeadmConfigInput) {
@@ -84,12 +84,9 @@ describe('upload-config/kubeadm', () => {
     expect(await settingsIn(cluster)).toEqual(encode(FOUND));
   });
 
-  it('waits for an API server, or for the version', async () => {
-    expect(await run(null, inputOf(null, FOUND))).toEqual({
-      changes: [],
-      deferred: 'needs an API server (--kubeconfig)',
-    });
-    const unknown = { ...inputOf(null, FOUND), clusterConfiguration: null, assumeEmptyCluster: true };
+  it('is planned for an empty cluster, or waits for the version', async () => {
+    expect((await run(null, inputOf(null, FOUND)))?.changes).toHaveLength(3);
+    const unknown = { ...inputOf(null, FOUND), clusterConfiguration: null };
     expect(await run(null, unknown)).toEqual({ changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' });
   });
 });

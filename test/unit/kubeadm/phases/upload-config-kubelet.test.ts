@@ -16,7 +16,6 @@ const INPUT: UploadKubeletConfigInput = {
   yaml: YAML,
   generated: true,
   forceUpload: false,
-  assumeEmptyCluster: false,
 };
 const REF: ObjectRef = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' };
 const RBAC = kubeletConfigRbac('kubelet-config');
@@ -172,12 +171,8 @@ describe('upload-config/kubelet', () => {
     expect((await cluster.get(REF))?.data).toEqual({ kubelet: 'custom: true\n' });
   });
 
-  it('waits for an API server when none is given', async () => {
-    expect(await plan(null)).toEqual({ changes: [], deferred: 'needs an API server (--kubeconfig)' });
-  });
-
-  it('plans for an empty cluster when configured to assume one', async () => {
-    expect((await plan(null, { assumeEmptyCluster: true })).changes).toHaveLength(3);
+  it('is planned for a cluster that does not exist yet', async () => {
+    expect((await plan(null)).changes).toHaveLength(3);
   });
 
   it('reports a rejection by the API server', async () => {

@@ -71,6 +71,12 @@ describe('validateCertificates', () => {
     ],
     ['invalid private key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key cannot be read$/],
     ['missing file', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^does not exist$/],
+    [
+      'a damaged certificate in the file',
+      async () => ({ role: 'client', path: 'p', pem: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n' }),
+      'error',
+      /^contains a certificate that cannot be read$/,
+    ],
     ['no certificate in the file', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^contains no certificate$/],
     [
       'client certificate for serving',

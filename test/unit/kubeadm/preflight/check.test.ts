@@ -16,7 +16,7 @@ describe('validateFindings', () => {
     ['ALL', ['ALL'], [], ['Swap', 'Port-10250', 'Hostname']],
     ['an id without a finding', ['Mem'], ['Swap', 'Port-10250'], ['Hostname']],
   ])('with %s ignored', (_, ignored, errors, warnings) => {
-    const verdict = validateFindings(ALL, ignored, 'worker-2');
+    const verdict = validateFindings(ALL, [{ ignorePreflightErrors: [] }, { ignorePreflightErrors: ignored }], 'worker-2');
     expect(verdict.errors.map(({ code }) => code)).toEqual(errors);
     expect(verdict.warnings.map(({ id }) => id)).toEqual(warnings);
   });

@@ -145,7 +145,7 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
   it('applies to the marks of a control plane, and to the CRI socket annotation', async () => {
     const annotations = { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///x' };
     const w = world([node({ metadata: { name: 'w1', annotations } })], null);
-    const controlPlane = { nodeName: 'w1', taints: [], timeoutMs: 1, assumeEmptyCluster: false, check: check() };
+    const controlPlane = { nodeName: 'w1', taints: [], timeoutMs: 1, check: check() };
     expect((await planPhases([markControlPlane], w.context, controlPlane))[0]?.plan.changes).toEqual([]);
     await expect(applyPhases([markControlPlane], w.context, controlPlane, [])).rejects.toMatchObject({ code: 'NODE_NOT_PROVEN' });
     await applyPhases([removeSocketAnnotation], w.context, { nodeName: 'w1', check: check() }, []);

@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 /** Upper bounds for a complete `init`, including the health checks while a component starts. */
-const MOST_QUERIES = 240;
+const MOST_QUERIES = 245;
 const MOST_PROGRAMS = 25;
 
 /**
@@ -119,8 +119,6 @@ function world({
       proxyEnvironment: [],
       issuer,
       localDefaultRoute: {},
-      selects: () => true,
-      skips: () => false,
       cluster: {
         ...{ kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
         ...(etcdVersion === undefined ? {} : { etcd: { external: { endpoints: ['http://192.0.2.9:2379'] } } }),

@@ -243,6 +243,11 @@ describe('invalid existing files are rejected in one line', () => {
       ],
     ],
     [
+      'a truncated certificate',
+      () => ({ [`${PKI}/apiserver.crt`]: '-----BEGIN CERTIFICATE-----\nAAAA' }),
+      [`${PKI}/apiserver.crt contains a certificate that cannot be read. Replace the file with a valid one. [PKI_UNREADABLE]`],
+    ],
+    [
       'an invalid certificate',
       () => ({ [`${PKI}/apiserver.crt`]: 'x' }),
       [`${PKI}/apiserver.crt contains no certificate. Replace the file with a valid one. [PKI_UNREADABLE]`],

@@ -5,7 +5,7 @@ import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeco
 import { preparePki } from '../../../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import { renewCertsWorkflow } from '../../../../src/kubeadm/workflows/certificates/renew-certs.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
-import { type CertificateContent, readCertificate } from '../../../../src/x509/read-certificate.ts';
+import { type CertificateContent, certificateOrWhy } from '../../../../src/x509/read-certificate.ts';
 import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
@@ -32,8 +32,8 @@ async function renew(host: FakeHost, { names = RENEWABLE_NAMES, withinMs, dryRun
 }
 
 function certificateIn(host: FakeHost, path: string): CertificateContent {
-  const read = path.endsWith('.conf') ? clientCertificateOf(host.text(path), path) : readCertificate(host.text(path));
-  if (read === null) throw new Error(`${path} contains no certificate`);
+  const read = path.endsWith('.conf') ? clientCertificateOf(host.text(path), path) : certificateOrWhy(host.text(path));
+  if (typeof read === 'string') throw new Error(`${path} ${read}`);
   return read;
 }
 

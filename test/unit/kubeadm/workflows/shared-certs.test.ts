@@ -47,7 +47,6 @@ async function upload(cluster: FakeCluster, some: Partial<UploadOptions> = {}, h
     certificateKey: KEY,
     freshToken: new Secret('proxy1.0123456789abcdef'),
     now: NOW,
-    assumeEmptyCluster: false,
     show: (key) => shown.push(key.reveal()),
     ...some,
   });
@@ -116,7 +115,7 @@ describe('upload-certs', () => {
     expect((await cluster.get(CERTS))?.metadata.ownerReferences).toMatchObject([{ name: 'bootstrap-token-proxy3' }]);
   });
 
-  it('is skipped by default, or waits for the API server', async () => {
+  it('is skipped by default, and planned for a cluster that does not exist yet', async () => {
     const context = pkiContext(first);
     expect((await planPhases([uploadCerts], context, null))[0]?.plan).toEqual({
       changes: [],
@@ -126,10 +125,8 @@ describe('upload-certs', () => {
       ...{ cluster: node.cluster, issuer: certificateIssuer, certificateKey: KEY, now: NOW, show: () => {} },
       ...{ pki: await preparePki(context, pkiOptions(node)), freshToken: new Secret('proxy1.0123456789abcdef') },
     };
-    const plan = async (assumeEmptyCluster: boolean) =>
-      (await planPhases([uploadCerts], context, (await prepareUpload(context, { ...options, assumeEmptyCluster })).input))[0]?.plan;
-    expect(await plan(false)).toEqual({ changes: [], deferred: 'needs the API server' });
-    expect((await plan(true))?.changes).toHaveLength(4);
+    const [planned] = await planPhases([uploadCerts], context, (await prepareUpload(context, options)).input);
+    expect(planned?.plan.changes).toHaveLength(4);
   });
 
   it('is rejected with an external CA', async () => {

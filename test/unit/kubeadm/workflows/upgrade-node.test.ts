@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { prepareUpgrade, type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { regular } from '../../../support/host-to-join.ts';
-import { contextOf, host, RUN, refusalOf, upgradeOptions, useJoinWorld } from '../../../support/join-world.ts';
+import { cluster, contextOf, host, join, planJoin, RUN, refusalOf, upgradeOptions, useJoinWorld } from '../../../support/join-world.ts';
 
 const UNIT = '/usr/lib/systemd/system/kubelet.service';
 const OWN = '/etc/own/kubelet.yaml';
@@ -59,5 +59,18 @@ describe('upgrade node of a host without /var/lib/kubelet/config.yaml', () => {
       code: 'FieldNotInForce',
       message: 'preflight: the kubelet would not read /var/lib/kubelet/config.yaml: its unit starts it without --config',
     });
+  });
+});
+
+describe('a host that has joined', () => {
+  it.each([
+    ['True', undefined],
+    ['Unknown', true],
+  ])('is down if its Node is not Ready: %s', async (status, isDown) => {
+    expect((await planJoin('maxPods: 50')).isDown).toBeUndefined();
+    await join('maxPods: 50');
+    const ready = { status: { conditions: [{ type: 'Ready', status }] } };
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', ready, { subresource: 'status' });
+    expect([(await upgrade()).isDown, (await planJoin('maxPods: 50')).isDown]).toEqual([isDown, isDown]);
   });
 });

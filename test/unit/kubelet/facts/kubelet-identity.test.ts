@@ -71,6 +71,11 @@ describe('clientIdentity', () => {
       { state: 'unusable', why: `${PEM} contains no certificate` },
     ],
     [
+      'a damaged certificate',
+      { conf: textFile(BY_KUBELET), pem: textFile('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'), date: NOW },
+      { state: 'unusable', why: `${PEM} contains a certificate that cannot be read` },
+    ],
+    [
       'an empty certificate',
       { conf: textFile(BY_KUBELET), pem: textFile(''), date: NOW },
       { state: 'unusable', why: `${PEM} contains no certificate` },

@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Host } from '../../../../src/host/access/host.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import type { WorkloadBaseline } from '../../../../src/kubelet/health/baseline.ts';
 import { type ProbedKubelet, removeStaleProbe } from '../../../../src/kubelet/health/run-probe.ts';
 import { PROBE_MS } from '../../../../src/kubelet/health/signals.ts';
-import { workloadWatch } from '../../../../src/kubelet/health/trial-pods.ts';
+import { trialPods } from '../../../../src/kubelet/health/trial-pods.ts';
+import { PROBE_LABEL } from '../../../../src/kubelet/workload/pod.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -31,11 +33,11 @@ function pod(name: string, status: JsonObject = { phase: 'Running' }): KubeObjec
 }
 
 /** A node whose kubelet starts the static probe pod with the next of the given statuses; null: not at all. */
-function world(pods: readonly KubeObject[], statuses: readonly (JsonObject | null)[] = [], directories = [MANIFESTS]) {
+function world(objects: readonly KubeObject[], statuses: readonly (JsonObject | null)[] = [], directories = [MANIFESTS]) {
   const clock = fakeClock();
   const cluster = fakeCluster({
     now: () => clock.now(),
-    objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } }, ...pods],
+    objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } }, ...objects],
   });
   const journal = { text: '' };
   const host = fakeHost({
@@ -53,7 +55,8 @@ function world(pods: readonly KubeObject[], statuses: readonly (JsonObject | nul
         await cluster.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system', name: metadata.name });
     const status = name === undefined ? null : (left.shift() ?? null);
     if (status === null) return;
-    const metadata = { name: `${name}-${NODE}`, namespace: 'kube-system', annotations: { 'kubernetes.io/config.mirror': 'x' } };
+    const annotations = { 'kubernetes.io/config.mirror': 'x' };
+    const metadata = { name: `${name}-${NODE}`, namespace: 'kube-system', annotations, labels: { [PROBE_LABEL]: 'true' } };
     await cluster.create({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -70,7 +73,7 @@ function world(pods: readonly KubeObject[], statuses: readonly (JsonObject | nul
     },
   };
   let random = 0;
-  const watch = workloadWatch({
+  const pods = trialPods({
     host: watched,
     nodeName: NODE,
     cluster,
@@ -79,6 +82,16 @@ function world(pods: readonly KubeObject[], statuses: readonly (JsonObject | nul
     onIssue: (message) => issues.push(message),
     signal: stop.signal,
   });
+  /** As the agent does. */
+  const watch = {
+    before: (kubelet: ProbedKubelet, isHealthy: boolean) =>
+      pods.before(kubelet, isHealthy ? null : 'the kubelet was not healthy before the change'),
+    inspect: async (before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null) => {
+      const { losses } = await pods.losses(before);
+      return { losses, probe: await pods.probe(before, kubelet, pid) };
+    },
+    end: pods.end,
+  };
   /** Gives the watch of the pods its turns. */
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) await clock.sleep(1);
@@ -218,14 +231,14 @@ describe('the probe pod of a trial', () => {
       KUBELET,
       [waiting('CreateContainerError')],
       [MANIFESTS],
-      'a probe pod did not start before the change either: CreateContainerError',
+      'a probe pod did not start before the change: CreateContainerError',
     ],
     [
       'its image is missing',
       KUBELET,
       [waiting('ErrImagePull')],
       [MANIFESTS],
-      'a probe pod did not start before the change either: the image of the probe pod is not available: ErrImagePull',
+      'a probe pod did not start before the change: the image of the probe pod is not available: ErrImagePull',
     ],
     [
       'the kubelet has no directory for static pods',

@@ -244,6 +244,17 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
     expect([it.tookMs(), leftProbes(it.admin)]).toEqual([4_000, []]);
   });
 
+  it('finds a pod that is rejected just before the probe pod starts', async () => {
+    const it = await world({
+      probes: (number) => {
+        if (number === 2) setPodStatus(it.admin, 'web', failed('OutOfcpu'));
+        return RUNNING;
+      },
+    });
+    await expect(it.change()).rejects.toMatchObject({ code: 'PODS_LOST' });
+    expect([it.created.length, leftProbes(it.admin)]).toEqual([2, []]);
+  });
+
   it('without a probe pod, finds a pod that is rejected after the kubelet has reported', async () => {
     const options = { verification: { probeImage: undefined as never } };
     const rejecting = await world(options);
@@ -307,6 +318,14 @@ describe('the probe pod of a change', () => {
       spec: { nodeName: 'w1', terminationGracePeriodSeconds: 0, containers: [{ image: PAUSE }] },
     });
     expect([leftProbes(it.admin), it.tookMs()]).toEqual([[], 0]);
+  });
+
+  it('has failed although one answer is missing after the time for its start', async () => {
+    const it = await world({ probes: (number) => (number === 1 ? RUNNING : null) });
+    const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' });
+    const changed = it.change(() => it.clock.at(it.clock.elapsedMs + 26_000, () => it.admin.failNext('get Pod', error)));
+    await expect(changed).rejects.toMatchObject({ code: 'PROBE_POD_FAILED' });
+    expect([it.tookMs() < 40_000, leftProbes(it.admin)]).toEqual([true, []]);
   });
 
   it('uses a pause image of the node', async () => {
@@ -387,10 +406,15 @@ describe('the probe pod of a change', () => {
 
   it.each<[string, WorldOptions, string, number]>([
     ['it does not start before', { probes: () => waitingPod('ContainerCreating') }, 'its container has not started (Pending)', 15_000],
-    ['it fails before', { probes: () => waitingPod('RunContainerError', 'no') }, 'before the change, RunContainerError: no', 5_000],
+    [
+      'it fails before',
+      { probes: () => waitingPod('RunContainerError', 'no') },
+      'a probe pod did not start before the change: RunContainerError: no',
+      5_000,
+    ],
     ['its image is not available', { probes: () => waitingPod('ErrImagePull', 'gone') }, 'ErrImagePull: gone', 5_000],
     ['no image is known', { verification: { probeImage: undefined as never } }, 'no pause image was found', 0],
-    ['the node is full', { node: { allocatable: { pods: '1' } } }, 'the node has no room for another pod', 0],
+    ['the node is full', { node: { allocatable: { pods: '1' } } }, 'the node has no room for a new pod (1 of 1 pods)', 0],
   ])('is not required when %s', async (_, options, why, tookMs) => {
     const it = await world(options);
     await it.prepare();
@@ -409,7 +433,7 @@ describe('the probe pod of a change', () => {
       const it = await world();
       it.admin.failNext('create Pod', new AppError({ code, message: 'exceeded quota: pods' }));
       await it.change();
-      expect(it.reporter.messages('PROBE_POD_UNUSED')[0]).toContain('before the change, exceeded quota: pods');
+      expect(it.reporter.messages('PROBE_POD_UNUSED')[0]).toContain('can start new pods: exceeded quota: pods');
       expect(it.admin.calls.filter((call) => /^(create|delete) Pod/.test(call))).toHaveLength(1);
     },
   );

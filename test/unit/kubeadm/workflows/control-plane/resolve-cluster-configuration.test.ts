@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_RUN } from '../../../../../src/host/run-settings.ts';
 import type { ClusterConfiguration } from '../../../../../src/kubeadm/config/model.ts';
 import {
   type ResolveClusterInput,
@@ -14,7 +15,7 @@ const settle = (input: Partial<ResolveClusterInput>) =>
     releaseOf: async () => {
       throw new Error('unexpected query');
     },
-    skips: () => false,
+    run: DEFAULT_RUN,
     ...input,
   });
 const kubelet = (version: string) => ({ path: '/usr/bin/kubelet', version });
@@ -58,7 +59,7 @@ describe('resolveClusterConfiguration', () => {
   });
 
   it('marks add-ons of skipped phases as disabled, for later join and upgrade runs', async () => {
-    const of = async (skipped: string) => (await settle({ skips: (phase) => phase === skipped })).cluster;
+    const of = async (skipped: string) => (await settle({ run: { skipPhases: [skipped] } })).cluster;
     expect(await of('addon/coredns')).toMatchObject({ dns: { disabled: true }, proxy: {} });
     expect((await of('addon/kube-proxy')).proxy).toEqual({ disabled: true });
   });

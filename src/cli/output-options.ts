@@ -1,0 +1,25 @@
+import { type Command, Option } from 'commander';
+import { HEADINGS } from './help-layout.ts';
+import type { ColourChoice } from './output/services.ts';
+
+const COLOURS = ['auto', 'always', 'never'] as const satisfies readonly ColourChoice[];
+
+/** `--color`, an option of all commands. */
+export function addColour(program: Command): Command {
+  const option = new Option('--color <when>', 'colours: auto (on a terminal), always or never (default: FORCE_COLOR, NO_COLOR, auto)');
+  return program.addOption(option.choices(COLOURS).helpGroup(HEADINGS.global));
+}
+
+/** The value of `--color` on a command line, which is needed before commander reads it; undefined: none, or another value. */
+export function colourChoiceOf(argv: readonly string[]): ColourChoice | undefined {
+  const found = argv.flatMap((word, i) => (word === '--color' ? [argv[i + 1]] : word.startsWith('--color=') ? [word.slice(8)] : []));
+  return COLOURS.find((choice) => choice === found.at(-1));
+}
+
+/** `--diff`. */
+export function diffOption(description = 'with --dry-run: show the contents and diffs of files and objects'): Option {
+  return new Option('--diff', description).helpGroup(HEADINGS.output);
+}
+
+/** `--diff` of a command that always shows its plan. */
+export const DIFF_OF_PLAN = 'show the contents and diffs of files and objects';

@@ -1,0 +1,36 @@
+import { formatProblem, type Problem } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
+import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
+import { replaceWord } from '../../base/text/replace-word.ts';
+
+/**
+ * Problems that differ only in their hosts become one, with the hosts or Nodes as ranges: `node[1:40] (40)`. The name of
+ * the own host inside a text becomes `<host>`.
+ */
+export function foldProblems(problems: readonly Problem[]): readonly Problem[] {
+  const groups = groupBy(problems, (problem) => formatProblem(withoutHost(problem)));
+  return [...groups.values()].flatMap((group) => {
+    const [first, ...more] = group;
+    if (first === undefined) return [];
+    const hosts = [...new Set(group.flatMap(({ host }) => host ?? []))];
+    if (more.length === 0 || hosts.length < 2) return [first];
+    return [{ ...withoutHost(first), host: `${namesText(sortedNames(hosts))} (${hosts.length})` }];
+  });
+}
+
+/** `node[1:40] (40 hosts)`; one host by its name. */
+export function hostsText(hosts: readonly string[]): string {
+  return hosts.length === 1 ? (hosts[0] ?? '') : `${namesText(sortedNames(hosts))} (${hosts.length} hosts)`;
+}
+
+/** The text of a message about a host, equal for all hosts with the same message. */
+export function withoutName(text: string, host: string): string {
+  return replaceWord(text, host, '<host>');
+}
+
+function withoutHost({ host, ...problem }: Problem): Problem {
+  if (host === undefined) return problem;
+  const { message, hint, code } = problem;
+  const shared = code === 'HOST_UNREACHABLE' ? message.replace(/^cannot reach \S+: /, 'cannot reach the host: ') : message;
+  return { ...problem, message: withoutName(shared, host), ...(hint === undefined ? {} : { hint: withoutName(hint, host) }) };
+}

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import type { CommandOptions, On } from './command.ts';
+import { addFleetHostOptions, fleetRunRequest } from './fleet-options.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { addClusterOptions, addTableOptions } from './options.ts';
+import { hostAddress, tableRequest, verbosityOf } from './request-parts.ts';
+import type { StatusRequest } from './status.ts';
+
+/** `status [HOST|NODE...]`. */
+export function defineStatus(status: Command, on: On): void {
+  status.argument('[name...]', 'names of hosts in the fleet file, or of Nodes as NAME or node/NAME (default: all)');
+  addOptionGroup(addTableOptions(status), HEADINGS.output, (output) =>
+    output.option('-w, --watch', 'after the first table, read again every 10 s and print changed rows until interrupted'),
+  );
+  addClusterOptions(addFleetHostOptions(status));
+  on(status, statusRequest, async (...args) => (await import('./status.ts')).runStatus(...args));
+  addSections(status, {
+    notes:
+      'Hosts of the fleet file and Nodes of the cluster are joined by the Node that each kubelet has registered. Without a fleet file, the table has the Nodes alone. "unknown" means that the value was not read: the lines below the table give the reason.',
+    examples: '  kubeletadm status\n  kubeletadm status edge-017 -o wide\n  kubeletadm status -l pool=edge --watch',
+  });
+}
+
+function statusRequest(names: readonly string[], options: CommandOptions): StatusRequest {
+  return {
+    ...fleetRunRequest(options),
+    names: [...new Set(names.map(hostAddress))],
+    output: { ...tableRequest(options), verbosity: verbosityOf(options) },
+    watches: options.watch === true,
+  };
+}

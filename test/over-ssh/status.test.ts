@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
+import { startFirstNode } from '../support/first-node.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+describe('status', { timeout: 120_000 }, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ka-status-'));
+  const file = join(directory, 'fleet.yaml');
+  const env = { XDG_STATE_HOME: join(directory, 'state'), HOME: directory };
+  let lab: Lab;
+  const status = (...argv: readonly string[]): Promise<CliResult> => runCommand(['status', ...argv], { env });
+  const fleet = (...argv: readonly string[]): Promise<CliResult> => status('-f', file, ...argv);
+  const rows = (stdout: string): readonly (readonly string[])[] =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+  const writeFleet = (maxPods: number, more = ''): void =>
+    writeFileSync(
+      file,
+      `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+sshConfig: lab/ssh_config
+cluster: {kubeconfig: lab/admin.conf}
+baseline: {kubeletConfiguration: {maxPods: ${maxPods}}}
+hosts:
+  - {name: first, address: node1}
+  - {name: second, address: node2, nodeName: node-two}
+${more}`,
+    );
+
+  beforeAll(async () => {
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+    await startFirstNode(lab);
+    writeFleet(60);
+    expect(await runCommand(['apply', '--yes', '-f', file], { env })).toMatchObject({ code: 0 });
+  });
+  afterAll(async () => {
+    await lab.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('joins hosts and Nodes', async () => {
+    const { code, stdout, stderr } = await fleet();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [header, first, second] = rows(stdout);
+    expect(header).toEqual(['HOST', 'NODE NAME', 'STATUS', 'KUBELET', 'CONFIG', 'DRIFT', 'CHANGE', 'CERTIFICATES']);
+    expect(first?.slice(0, 7)).toEqual(['first', 'node1', 'Ready', 'v1.36.2', 'file', 'none', 'none']);
+    expect(second?.slice(0, 7)).toEqual(['second', 'node-two', 'Ready', 'v1.36.2', 'file', 'none', 'none']);
+    expect(second?.[7]).toMatch(/^\w+ in \d+[dhy]/);
+  });
+
+  it('accepts the name of the host or of the Node', async () => {
+    for (const name of ['second', 'node-two', 'node/node-two', 'host/second'])
+      expect([
+        name,
+        rows((await fleet(name)).stdout)
+          .slice(1)
+          .map(([host]) => host),
+      ]).toEqual([name, ['second']]);
+    // The fleet file does not name this Node.
+    expect((await fleet('node1', '-o', 'name')).stdout).toBe('host/first\n');
+    expect(await fleet('third')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no host of the fleet file and no Node has the name third'),
+    });
+  });
+
+  it('tells who moved: the host or the fleet file', async () => {
+    const config = join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet/config.yaml');
+    const before = readFileSync(config, 'utf8');
+    writeFileSync(config, before.replace('maxPods: 60', 'maxPods: 61'));
+    const host = await fleet('second');
+    writeFileSync(config, before);
+    expect(host.stdout).toContain('host changed');
+    expect(host.stdout).toContain('\nsecond: ');
+    expect(host.stdout).toContain('maxPods: wanted 60, on disk 61');
+    writeFleet(70);
+    const moved = await fleet('second');
+    writeFleet(60);
+    expect(moved.stdout).toContain('fleet file changed');
+    expect(moved.stdout).toContain('maxPods: wanted 70, on disk 60');
+  });
+
+  it('says that a host was not read', async () => {
+    writeFleet(60, '  - {name: dead, address: 127.0.0.1, ssh: {port: 1}}\n');
+    const { code, stdout, stderr } = await fleet();
+    writeFleet(60);
+    expect(code).not.toBe(0);
+    expect(rows(stdout).find(([host]) => host === 'dead')).toEqual(['dead', ...Array<string>(7).fill('unknown')]);
+    expect(stderr).toContain('[HOST_UNREACHABLE]');
+  });
+
+  it('shows the Nodes alone without a fleet file', async () => {
+    const { code, stdout } = await status('--kubeconfig', lab.kubeconfig);
+    expect(code).toBe(0);
+    const [, ...found] = rows(stdout);
+    expect(found.slice(0, 2).map((row) => row.slice(0, 4))).toEqual([
+      ['unknown', 'node-two', 'Ready', 'v1.36.2'],
+      ['unknown', 'node1', 'Ready', 'v1.36.2'],
+    ]);
+    expect(stdout).toContain('Not read: hosts: no fleet file fleet.yaml, so drift, certificates and unconfirmed changes are unknown.\n');
+    expect((await status('node/node1', '--kubeconfig', lab.kubeconfig, '-o', 'name')).stdout).toBe('node/node1\n');
+  });
+
+  it('prints a document', async () => {
+    const document = JSON.parse((await fleet('first', '-o', 'json')).stdout);
+    expect(document).toMatchObject({
+      kind: 'Status',
+      items: [{ host: 'first', node: 'node1', ready: 'Ready', drift: [], change: 'none' }],
+    });
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { foldOutput } from '../../../lab/fold-output.ts';
+import { renderText, styled, type Text } from '../../../src/base/text/styled.ts';
+
+function fold(lines: number, { head, tail }: { readonly head: number; readonly tail: number }): readonly string[] {
+  const shown: string[] = [];
+  const add = (text: Text): void => void shown.push(renderText(text, false));
+  const folded = foldOutput({ stdout: add, stderr: add, document: add }, { head, tail });
+  for (let i = 1; i <= lines; i++) folded.output[i % 2 === 0 ? 'stdout' : 'stderr'](`line ${i}\n\n`);
+  expect(shown).toHaveLength(Math.min(lines, head));
+  folded.end();
+  return shown.map((line) => line.trimEnd());
+}
+
+describe('the folded output of a command', () => {
+  it('shows the first lines at once and the last ones at the end, without empty lines', () => {
+    expect(fold(9, { head: 2, tail: 2 })).toEqual(['line 1', 'line 2', '  … 5 more lines', 'line 8', 'line 9']);
+  });
+
+  it('hides no single line', () => {
+    expect(fold(5, { head: 2, tail: 2 })).toHaveLength(5);
+    expect(fold(3, { head: 1, tail: 0 })).toEqual(['line 1', '  … 2 more lines']);
+  });
+
+  it('keeps styles, cuts a long line between words, and gives the complete output', () => {
+    const shown: Text[] = [];
+    const add = (text: Text): void => void shown.push(text);
+    const { output, stdout } = foldOutput({ stdout: add, stderr: add, document: add }, { head: 9, tail: 0 });
+    output.stdout(['a ', styled('red', 'b'), '\nc\n']);
+    output.stdout(`${'word '.repeat(40)}\n`);
+    expect(shown[0]).toContainEqual({ style: 'red', text: 'b' });
+    expect(shown.slice(0, 2).map((text) => renderText(text, false))).toEqual(['a b\n', 'c\n']);
+    expect(renderText(shown[2] ?? '', false)).toMatch(/^(?:word ){22,23}…\n$/);
+    expect(stdout()).toBe(`a b\nc\n${'word '.repeat(40)}\n`);
+  });
+});
