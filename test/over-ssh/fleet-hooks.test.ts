@@ -51,8 +51,8 @@ hosts:
     maxPods++;
     fleet(`{beforeChange: {command: '${record()}'}, afterChange: {command: [sh, -c, '${record()}'], timeout: 1m}}`);
     const plan = await run('plan', ...ofFile());
-    expect(plan.stdout).toMatch(/^ {2}~ \[before-change\] run-hook echo .*: beforeChange of baseline, time limit 120s$/m);
-    expect(plan.stdout).toMatch(/^ {2}~ \[after-change\] run-hook echo .*: afterChange of baseline, time limit 60s$/m);
+    expect(plan.stdout).toMatch(/^ {2}~ run hook echo .*: beforeChange of baseline, time limit 120s$/m);
+    expect(plan.stdout).toMatch(/^ {2}~ run hook echo .*: afterChange of baseline, time limit 60s$/m);
     expect(logged()).toEqual([]);
     const applied = await run('apply', '--yes', ...ofFile());
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: '2 hosts: 2 changed.\n' });

@@ -126,8 +126,9 @@ ${more}`,
     try {
       const { code, stdout, stderr } = await upgrade();
       expect([code, stdout], stderr).toEqual([3, '2 hosts: 1 refused, 1 not started.\n']);
-      expect(stderr).toMatch(/^node2 +not started +1 of 2 hosts was refused/m);
+      expect(stderr).toMatch(/^not started: node2\nrefused: node3$/m);
       expect(stderr).toMatch(/^node3: .*\[NODE_NO_CREDENTIALS\]$/m);
+      expect(stderr).toMatch(/1 of 2 hosts was refused, and nothing was changed\..*\[FLEET_STOPPED\]$/m);
       expect(config(2)).toBe(before);
       expect(await upgrade('--max-fail', '1')).toMatchObject({ code: 4, stdout: '2 hosts: 1 changed, 1 refused.\n' });
       expect(config(2)).toContain('maxPods: 33\n');
