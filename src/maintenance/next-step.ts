@@ -232,21 +232,30 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
   const free = Math.max(0, parallel - inspecting.length - active.length);
   const ready = queued.filter((member) => stageOf(member) <= openStage);
   const down = ready.filter(({ isDown }) => isDown === true);
-  const isLast = (): boolean => {
-    const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-    // Queued members that are down may leave no connection for the inspection of others.
-    const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
-    const others = [...inspecting, ...(isFull ? [] : waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld))];
-    const isOver = active.every(({ isDown }) => isDown === true) && !others.some((member) => stageOf(member) <= openStage);
-    return isOver && down.length === ready.length;
-  };
   const most = inBatches ? free : Math.min(free, Math.max(0, maxConcurrent - active.length));
-  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, most));
+  if (down.length > 0 && (downFirst || (down.length === ready.length && isLast(view, rules))))
+    return compatible(active, down.slice(0, most));
   // Which host answers first does not decide: each canary waits for the results of the candidates before it.
   const candidates = isCanary
     ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')
     : ready.filter(({ isDown }) => isDown !== true);
   return compatible(active, candidates.slice(0, Math.min(Math.max(0, room), free)));
+}
+
+/** Whether only members that are down are left in the open stage, and no canary that is not down, also of a later stage. */
+function isLast<M extends RolloutMember>(view: View<M>, rules: RolloutRules): boolean {
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, openStage } = view;
+  if (active.some(({ isDown }) => isDown !== true)) return false;
+  const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
+  // Queued members that are down may leave no connection for the inspection of others.
+  const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
+  const isToInspect = (member: M): boolean => !isFull && (member.isExclusive !== true || !isHeld);
+  const others = [...inspecting, ...waiting.filter(isToInspect)];
+  if (others.some((member) => stageOf(member) <= openStage)) return false;
+  const next = canaries.slice(0, Math.min(canariesLeft, canariesInspected(rules)));
+  return !next.some(
+    (member) => member.state === 'queued' || member.state === 'inspecting' || (member.state === 'waiting' && isToInspect(member)),
+  );
 }
 
 /** The first of some members, up to one that may not be in progress at the same time. */
@@ -260,13 +269,21 @@ function compatible<M extends RolloutMember>(active: readonly M[], candidates: r
   return start;
 }
 
+/** Number of possible canaries that are inspected before the others. */
+function canariesInspected({
+  parallel = Number.POSITIVE_INFINITY,
+  maxOpen = Number.POSITIVE_INFINITY,
+}: Pick<RolloutRules, 'parallel' | 'maxOpen'>) {
+  return Math.min(parallel, Math.ceil(maxOpen / 2));
+}
+
 /** Canaries first: the others wait for them, and must not hold all connections. */
 function membersToInspect<M extends RolloutMember>(
   { waiting, queued, inspecting, active, canaries, openStage }: View<M>,
   { parallel = Number.POSITIVE_INFINITY, maxOpen = Number.POSITIVE_INFINITY, observesFirst = false }: RolloutRules,
   start: readonly M[],
 ): readonly M[] {
-  const first = canaries.slice(0, Math.min(parallel, Math.ceil(maxOpen / 2)));
+  const first = canaries.slice(0, canariesInspected({ parallel, maxOpen }));
   const early = new Set(first.filter(({ state }) => state === 'waiting'));
   const inspect: M[] = [];
   let hasExclusive = [...inspecting, ...active, ...queued].some(({ isExclusive }) => isExclusive === true);

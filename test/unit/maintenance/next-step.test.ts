@@ -142,6 +142,24 @@ describe('the next step of a run over hosts', () => {
     );
   });
 
+  it('changes a host that is down after the canary, also if the canary is of a later stage', () => {
+    const rules = { ...HOSTS, canary: 1, canaryOrder: ['w', 'v', 'c'] };
+    const run = (w: MemberState, c: Partial<RolloutMember> = {}): readonly RolloutMember[] => [
+      { name: 'c', stage: 1, state: 'queued', isDown: true, ...c },
+      { name: 'w', stage: 2, state: w },
+      { name: 'v', stage: 2, state: 'queued' },
+    ];
+    expect(step(run('queued'), rules)).toBe('w (canary)');
+    expect(step(run('inspecting'), rules)).toBe('');
+    expect(step(run('waiting'), rules)).toBe('');
+    expect(step(run('unreachable'), rules)).toBe('v (canary)');
+    expect(step(run('changed'), rules)).toBe('c');
+    expect(step(run('queued'), { ...rules, maxUnavailable: 1 })).toBe('blocked by c');
+    // Another control plane is inspected only after this one.
+    const other: RolloutMember = { name: 'd', stage: 1, state: 'waiting', isExclusive: true };
+    expect(step([...run('queued', { isExclusive: true }), other], { ...rules, canaryOrder: ['d', 'w', 'v', 'c'] })).toBe('c');
+  });
+
   it('inspects canaries first, and holds back the hosts of later stages and those beyond the connections', () => {
     const at = (name: string, stage: number, state: MemberState = 'waiting'): RolloutMember => ({ name, stage, state });
     const inspected = (run: readonly RolloutMember[], rules: Partial<RolloutRules>) =>
@@ -178,7 +196,8 @@ describe('any rollout', () => {
     member: fc.nat(),
     kind: fc.constantFrom('pass', 'pass', 'pass', 'fail', 'refuse', 'down', 'up', 'nothing'),
   });
-  const rules: fc.Arbitrary<RolloutRules> = fc.record({
+  const NAMES = Array.from({ length: 25 }, (_, i) => `n${i}`);
+  const rules = fc.record({
     canary: fc.nat(5),
     maxUnavailable: fc.integer({ min: 1, max: 6 }),
     maxFail: fc.option(fc.nat(3)),
@@ -188,7 +207,8 @@ describe('any rollout', () => {
     stopsIfRefused: fc.boolean(),
     parallel: fc.constantFrom(1, 3, 50),
     maxOpen: fc.constantFrom(2, 50),
-  });
+    canaryOrder: fc.option(fc.shuffledSubarray(NAMES, { minLength: NAMES.length }), { nil: undefined }),
+  }) as fc.Arbitrary<RolloutRules>;
   const start: fc.Arbitrary<readonly RolloutMember[]> = fc
     .array(
       fc.record({
@@ -205,7 +225,9 @@ describe('any rollout', () => {
 
   it('respects its limits, runs the canaries alone, starts no member twice or after a stop, and finishes', () => {
     fc.assert(
-      fc.property(start, rules, fc.array(event, { maxLength: 150 }), (initial, given, story) => {
+      fc.property(start, rules, fc.array(event, { maxLength: 150 }), (all, given, story) => {
+        // A run with an order of canaries has exclusive members in one stage: the control planes.
+        const initial = given.canaryOrder === undefined ? all : all.map((one) => ({ ...one, isExclusive: one.stage === 1 }));
         // The connections must suffice for all members that are inspected first, or were before.
         const isInspected = given.observesFirst === true || initial.some(({ state }) => state === 'queued');
         const rule = isInspected ? { ...given, maxOpen: 100 } : given;
