@@ -29,6 +29,8 @@ export interface RolloutRules {
   readonly canaryOrder?: readonly string[];
   /** Maximum number of members in progress or down at the same time. */
   readonly maxUnavailable: number;
+  /** Names of hosts outside of the run that are down: they use up `maxUnavailable` as well. */
+  readonly othersDown?: readonly string[];
   /** Maximum number of failures before no further member is started; null: no limit. */
   readonly maxFail: number | null;
   /**
@@ -83,14 +85,14 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
   if (stopped !== null) return { inspect: [], start: [], isCanary, maxConcurrent, stopped, blocked: [] };
   const start = membersToStart(view, rules);
   const isBlocked = start.length === 0 && view.queued.some(({ isDown }) => isDown !== true) && view.active.length === 0;
-  const down = isBlocked && view.room <= 0 ? members.filter(({ isDown }) => isDown === true) : [];
+  const down = members.flatMap(({ name, isDown }) => (isDown === true ? [name] : []));
   return {
     inspect: membersToInspect(view, rules, start),
     start,
     isCanary: isCanary && !start.some(({ isDown }) => isDown === true),
     maxConcurrent,
     stopped,
-    blocked: down.map(({ name }) => name),
+    blocked: isBlocked && view.room <= 0 ? [...(rules.othersDown ?? []), ...down] : [],
   };
 }
 
@@ -129,7 +131,7 @@ interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 's
 
 function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): View<M> {
   const counts = { passed: 0, failed: 0, broken: 0, refused: 0, started: 0, total: members.length };
-  let [unavailable, openStage] = [0, Number.POSITIVE_INFINITY];
+  let [unavailable, openStage] = [rules.othersDown?.length ?? 0, Number.POSITIVE_INFINITY];
   const byState: Record<'waiting' | 'queued' | 'inspecting' | 'in-progress', M[]> = {
     waiting: [],
     queued: [],

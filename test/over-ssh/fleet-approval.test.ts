@@ -96,6 +96,15 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     expect(stdout).toMatch(/^2 hosts: 1 pending \(2 fields on 1 host\), 1 unchanged; highest impact: [a-z-]+\.$/m);
   });
 
+  it('counts a host that was unreachable when the plan was made for --max-unavailable', async () => {
+    const more = 'hosts: [{name: node2}, {name: node3}, {name: dead, address: 127.0.0.1, ssh: {port: 1}}]\n';
+    const { code, stderr } = await asking(fleet(65, more), () => true, '--max-unavailable', '1');
+    expect(questions).toHaveLength(1);
+    expect(stderr).toContain('2 hosts: dead is unreachable or not Ready, and --max-unavailable permits no further host');
+    expect(code).toBe(3);
+    expect(config(2)).toContain('maxPods: 60\n');
+  });
+
   it('does not cover a host that changed after the question', async () => {
     const edit = (): boolean => {
       writeFileSync(configOf(3), `${config(3)}# by hand\n`);

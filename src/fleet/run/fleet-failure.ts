@@ -34,17 +34,13 @@ const BLOCKED_HINT =
 
 const UNCHANGED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'not-started', 'unreachable', 'unchanged']);
 
-function wasRefused({ status }: HostOutcome): boolean {
-  return status === 'refused';
-}
-
 /**
  * The failure of a run.
  * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
  * @param options.dryRun the run only plans: exit code 3 also when only some hosts were refused
  * @param options.hint how to process the hosts that were not started because others failed
- * @returns null when all hosts succeeded; otherwise the problems: exit code 3 when hosts were refused before any host was
- * changed, 4 when some hosts succeeded, else the exit code that all failures share
+ * @returns null when all hosts succeeded; otherwise the problems: exit code 3 when hosts were refused, or too many were
+ * down, before any host was changed, 4 when some hosts succeeded, else the exit code that all failures share
  */
 export function fleetFailure(
   { outcomes, stopped, isBlocked = false }: FleetResult,
@@ -71,7 +67,8 @@ export function fleetFailure(
   const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
   const [exitCode = isUnchanged ? 3 : 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
-  const isRefused = stopped !== null && outcomes.every(({ status }) => UNCHANGED.has(status)) && outcomes.some(wasRefused);
+  const wasRefused = isBlocked || outcomes.some(({ status }) => status === 'refused');
+  const isRefused = stopped !== null && wasRefused && outcomes.every(({ status }) => UNCHANGED.has(status));
   return new AppError(problems, { exitCode: isShared && !reads ? exitCode : isRefused ? 3 : 4 });
 }
 

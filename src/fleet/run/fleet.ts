@@ -188,11 +188,11 @@ class FleetRun {
       forget();
     }
     await this.#endOthers();
-    const stopped = nextStep(this.#members, this.#rules).stopped ?? blockedReason(blocked);
+    const limit = nextStep(this.#members, this.#rules).stopped;
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
     if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };
-    return { outcomes, stopped, isBlocked: blocked.length > 0 };
+    return { outcomes, stopped: limit ?? blockedReason(blocked), isBlocked: limit === null && blocked.length > 0 };
   }
 
   /** Inspects or changes a host. Its state changes when its result has been reported. */

@@ -132,7 +132,10 @@ async function applyTasks(
       // Hosts that wait for the bootstrap of a cluster cannot be inspected.
       const observesFirst = inspectsFirst && run.access !== null;
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
-      const own = { ...rules, observesFirst, stopsIfRefused: observesFirst };
+      const othersDown = planned.flatMap(({ host, status, plan }) =>
+        status === 'unreachable' || (status !== 'pending' && plan?.isDown === true) ? [host] : [],
+      );
+      const own = { ...rules, othersDown, observesFirst, stopsIfRefused: observesFirst };
       const applied = await runFleet(run.members, own, { ...ports, claims: run.claims, inspected });
       view.close();
       await run.finish(applied);

@@ -258,12 +258,39 @@ describe('a run over a fleet', () => {
       const stopped = 'a, b are unreachable or not Ready, and --max-unavailable permits no further host';
       expect(result).toMatchObject({ stopped, isBlocked: true });
       const failure = fleetFailure(result, { signal: new AbortController().signal });
-      expect([failure?.exitCode, failure?.problems.at(-1)?.hint]).toEqual([4, expect.stringContaining('raise --max-unavailable')]);
+      expect([failure?.exitCode, failure?.problems.at(-1)?.hint]).toEqual([3, expect.stringContaining('raise --max-unavailable')]);
     });
 
     it('fails without a change if a host whose Node is not Ready uses up the limit', async () => {
       const { run } = world({ a: { isDown: true }, b: {} }, { maxUnavailable: 1 });
       expect(fleetFailure(await run(), { signal: new AbortController().signal })?.exitCode).toBe(3);
+    });
+
+    it('fails without a change also if other hosts are up to date, and with some hosts changed otherwise', async () => {
+      const { signal } = new AbortController();
+      const upToDate = await world({ a: { isDown: true }, b: {}, c: { changes: false } }, { maxUnavailable: 1 }).run();
+      expect(upToDate).toMatchObject({ isBlocked: true, outcomes: [{}, {}, { status: 'unchanged' }] });
+      expect(fleetFailure(upToDate, { signal })?.exitCode).toBe(3);
+      const changed = await world({ a: {}, b: { plan: GONE, planTakes: 9 }, c: { planTakes: 12 } }, { maxUnavailable: 1 }).run();
+      expect(changed.outcomes.map(({ status }) => status)).toEqual(['changed', 'unreachable', 'not-started']);
+      expect(fleetFailure(changed, { signal })?.exitCode).toBe(4);
+    });
+
+    it('counts those outside of the run, and names them', async () => {
+      const { run, log } = world(many(2), { maxUnavailable: 1, othersDown: ['z'] });
+      expect((await run()).stopped).toBe('z is unreachable or not Ready, and --max-unavailable permits no further host');
+      expect(changes(log)).toEqual([]);
+      const more = world(many(4, { applyTakes: 3 }), { maxUnavailable: 3, othersDown: ['z'] });
+      expect(new Set(Object.values(await more.statuses()))).toEqual(new Set(['changed']));
+      expect(more.now.mostChanging).toBe(2);
+    });
+
+    it('names the limit that stopped the run, not the hosts that are down', async () => {
+      const claim: NodeClaim = { nodeName: 'n1', isProven: true, machineId: 'a' };
+      const { run } = world({ a: { isDown: true }, b: { claim }, c: { claim, planTakes: 20 } }, { maxUnavailable: 1, maxFail: 1 });
+      const result = await run();
+      expect(result.outcomes.map(({ status }) => status)).toEqual(['not-started', 'refused', 'refused']);
+      expect(result).toMatchObject({ stopped: '2 hosts failed, more than --max-fail allows', isBlocked: false });
     });
 
     it('plans them like the others', async () => {
