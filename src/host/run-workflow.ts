@@ -19,6 +19,8 @@ export interface Prepared<Input> {
   readonly node?: NodeClaim | null;
   /** The Node of the host is not Ready. Absent: it is, or its state is unknown. */
   readonly isDown?: boolean;
+  /** A control plane: changed while no other host of the run is. Default: false. */
+  readonly isExclusive?: boolean;
   readonly origins?: HostPlan['origins'];
   readonly own?: HostPlan['own'];
 }
@@ -47,6 +49,8 @@ export interface WorkflowResult {
   readonly refusals: readonly Problem[];
   /** The Node of the host is not Ready. Absent: it is, or its state is unknown. */
   readonly isDown?: boolean;
+  /** A control plane: changed while no other host of the run is. Default: false. */
+  readonly isExclusive?: boolean;
 }
 
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */
@@ -74,7 +78,7 @@ export async function planWorkflow<Options, Input>(
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
-  const { input, warnings, origins, own, node = null, isDown = false } = prepared;
+  const { input, warnings, origins, own, node = null, isDown = false, isExclusive = false } = prepared;
   if (node !== null) context.claim?.set(host.name, node);
   const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
@@ -94,6 +98,7 @@ export async function planWorkflow<Options, Input>(
     warnings,
     refusals: forbidden === null ? refusals : [...refusals, forbidden],
     ...(isDown ? { isDown } : {}),
+    ...(isExclusive ? { isExclusive } : {}),
     apply: async (applyContext) => {
       try {
         return named(await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, run));

@@ -132,6 +132,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
   isDown: boolean;
+  isExclusive: boolean;
   isVerified: boolean;
   isStarted: boolean;
   readonly member: FleetMember;
@@ -158,8 +159,8 @@ class FleetRun {
     this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : rules;
     this.#ports = ports;
     this.#members = members.map((member) => {
-      const { name, stage, isExclusive, isNeeded } = member;
-      const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
+      const { name, stage, isExclusive = false, isNeeded } = member;
+      const place = rules.dryRun ? { isExclusive: false } : { stage, isExclusive, isNeeded };
       const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
       return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
@@ -260,6 +261,7 @@ class FleetRun {
     }
     one.open = found.value;
     one.isDown = found.value.planned.isDown === true;
+    one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
     return found.value;
   }
 

@@ -63,7 +63,7 @@ export async function openUpgradeNode(
     cluster: given,
     ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
     planHost: async (context, own) => {
-      if (await isControlPlane(context)) return controlPlane(context, own);
+      if (await isControlPlane(context)) return { ...(await controlPlane(context, own)), isExclusive: true };
       const isAbsent =
         onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
       return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);

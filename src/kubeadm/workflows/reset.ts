@@ -162,6 +162,8 @@ async function prepareReset(context: PhaseContext, options: ResetOptions) {
     // Refusals of the identification are no preflight errors and cannot be ignored.
     refusals: [...(node?.refusals ?? []), ...errors],
     node: node?.claim ?? null,
+    // etcd loses one member at a time.
+    isExclusive: (facts.files.get(ETCD_MANIFEST) ?? null) !== null,
   };
 }
 

@@ -30,6 +30,8 @@ interface Behaviour {
   readonly isNeeded?: boolean;
   /** The Node of the host is not Ready, which is known after planning. */
   readonly isDown?: boolean;
+  /** The host is a control plane, which is known after planning. */
+  readonly isControlPlane?: boolean;
   /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
 }
@@ -53,10 +55,10 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
   const claims = nodeClaims();
   const reporter = recordingReporter();
-  const member = ([name, { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, isDown = false, ...place }]: [
-    string,
-    Behaviour,
-  ]): FleetMember => ({
+  const member = ([
+    name,
+    { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, isDown = false, isControlPlane = false, ...place },
+  ]: [string, Behaviour]): FleetMember => ({
     name,
     ...place,
     open: async ({ signal, reporter: own, connection }) => {
@@ -82,7 +84,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       if (refusals.length > 0 && !rules.dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
       const host = planOf(name, changes);
       return {
-        planned: { host, warnings: [], refusals, isDown },
+        planned: { host, warnings: [], refusals, isDown, isExclusive: isControlPlane },
         apply: async () => {
           log.push(`change ${name}`);
           now.mostChanging = Math.max(now.mostChanging, ++now.changing);
@@ -300,6 +302,13 @@ describe('a run over a fleet', () => {
       );
       expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable', c: 'pending' });
     });
+  });
+
+  it.each([false, true])('changes control planes one at a time, if planning finds them (all planned first: %s)', async (observesFirst) => {
+    const { statuses, now, log } = world({ w1: {}, ...many(3, { isControlPlane: true, applyTakes: 5 }), w2: {} }, { observesFirst });
+    expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
+    expect(now.mostChanging).toBe(1);
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
   });
 
   it('respects the maximum number of connections, and finishes', async () => {

@@ -165,6 +165,7 @@ describe('prepareReset', () => {
     expect((await prepare(manifest)).refusals).toMatchObject([{ code: 'EtcdMember', host: 'node1' }]);
     expect(await prepare(manifest, { ignore: ['EtcdMember'] })).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
     expect((await prepare()).refusals).toEqual([]);
+    expect([await prepare(manifest), await prepare()].map(({ isExclusive }) => isExclusive)).toEqual([true, false]);
   });
 
   it('refuses an admin.conf with a credential plugin, and continues without the file when the error is ignored', async () => {
