@@ -11,7 +11,7 @@ import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
-import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
+import { connectAndObserveControlPlane, observeControlPlaneState } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
 import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
@@ -208,24 +208,35 @@ export function approvedMember(
  * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
  * @param certificateKey uploads the certificates
  */
-function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, certificateKey: () => Promise<Secret>): FleetMember {
+export function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, certificateKey: () => Promise<Secret>): FleetMember {
   const { common, planOf, join, settings } = input;
   const { name } = common;
   const patches = settings.patches?.filter(isForKubelet) ?? null;
   const options = { ...join, patches, ignoreSavedSettings: false, nodeName: join.nodeRegistration.name ?? null };
   const present = workflowMember({ ...common, planHost: planOf(upgradeNodeWorkflow, options) });
+  const memberByState = async ({ signal, isInspection, connection }: Parameters<FleetMember['open']>[0]): Promise<FleetMember> => {
+    const state = await (connection === undefined
+      ? connectAndObserveControlPlane(common.connect, common.cluster, signal)
+      : observeControlPlaneState(connection, common.cluster, signal));
+    if (state === 'present') return present;
+    const how = state === 'none' ? 'joins' : 'resumes joining';
+    if (isInspection) return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`);
+    const { joiningMember } = await import('./join-control-plane.ts');
+    return joiningMember(services, input, await certificateKey());
+  };
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
     isExclusive: true,
     open: async (ports) => {
-      const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
-      if (state === 'present') return present.open(ports);
-      const how = state === 'none' ? 'joins' : 'resumes joining';
-      if (ports.isInspection)
-        return deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`).open(ports);
-      const { joiningMember } = await import('./join-control-plane.ts');
-      return (await joiningMember(services, input, await certificateKey())).open(ports);
+      let member: FleetMember;
+      try {
+        member = await memberByState(ports);
+      } catch (error) {
+        await ports.connection?.close();
+        throw error;
+      }
+      return member.open(ports);
     },
   };
 }
