@@ -6,7 +6,6 @@ import { startLab } from './lab.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import type { Lab, LabRequest } from './lab-options.ts';
 import { demoIntroduction, runLabDemo } from './print-demo.ts';
-import { ownPrefix } from './program-prefix.ts';
 
 /** `lab`: runs a lab until it is interrupted, or a demo of the main commands (`--demo`). */
 export async function runLab(services: CommandServices, request: LabRequest): Promise<ExitCode> {
@@ -19,7 +18,7 @@ async function runInDemoLab(services: CommandServices, request: LabRequest): Pro
   services.output.stdout(demoIntroduction(directory));
   const lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
   try {
-    return await runLabDemo(services, { directory, lab, prefix: ownPrefix() });
+    return await runLabDemo(services, { directory, lab, prefix: (await services.commandPrefix?.()) ?? services.programName });
   } finally {
     await lab.close();
     if (request.directory === undefined) await rm(lab.directory, { recursive: true, force: true });

@@ -54,6 +54,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   return {
     env,
     programName,
+    commandPrefix: async () => (await import('./cli/adapters/program-prefix.ts')).ownPrefix(),
     acceptsUnknownFields: programName === 'kubeadm',
     output,
     signal,

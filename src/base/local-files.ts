@@ -30,8 +30,11 @@ export interface LocalFiles {
   readonly acceptsUnknownFields?: boolean;
   /** The absolute path of a path relative to the working directory. */
   absolutePath(path: string): string;
-  /** Writes a local file atomically; a file that may contain secrets is readable by its owner only. */
-  writeLocalFile(path: string, text: string): Promise<void>;
+  /**
+   * Writes a local file atomically; a new file is readable by its owner only.
+   * @param options.isPrivate also a file that exists
+   */
+  writeLocalFile(path: string, text: string, options?: { readonly isPrivate?: boolean }): Promise<void>;
   /** Checks that writeLocalFile could write a file now, without changing the file. */
   requireWritable(path: string): Promise<void>;
 }

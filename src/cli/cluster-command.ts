@@ -58,7 +58,7 @@ function adoptRequest(_: readonly string[], options: CommandOptions): WithPlan<A
 async function runAdopt(services: CommandServices, request: WithPlan<AdoptRequest>) {
   const [{ openAdopt }, { printJoinCommands }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-adopt.ts'),
-    import('./init-command.ts'),
+    import('./new-cluster.ts'),
     import('./run-on-hosts.ts'),
   ]);
   return runOnHosts(services, request, {

@@ -64,7 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'kubeconfig',
-    description: 'Print kubeconfigs for additional users',
+    description: 'Print the kubeconfig of the cluster administrator, or kubeconfigs for additional users',
     load: async () => (await import('./kubeconfig-command.ts')).defineKubeconfig,
   },
   {

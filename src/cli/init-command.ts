@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
-import type { ExitCode } from '../base/errors.ts';
-import type { InitRequest, JoinCommands } from '../fleet/use-cases/open-init.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { KubeconfigFile } from '../fleet/use-cases/admin-kubeconfig.ts';
+import type { InitRequest, OpenedInit } from '../fleet/use-cases/open-init.ts';
 import { KUBECONFIG_PHASES } from '../kubeadm/config/kubeconfig-phases.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
@@ -19,8 +20,8 @@ import {
   collectList,
 } from './options.ts';
 import type { Services } from './output/services.ts';
-import type { OutputRequest } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
+import { addKubeconfigOut } from './output-options.ts';
 import { definePhaseCommands, phaseName } from './phase-commands.ts';
 import {
   flagText,
@@ -47,6 +48,7 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
       ),
     );
   options(init, addRequestRate);
+  addKubeconfigOut(init);
   // Accepted only for an error that names cluster adopt.
   for (const flags of ['--kubeconfig <file>', '--context <name>'])
     init.addOption(new Option(flags, 'only of init phase').hideHelp().helpGroup(HEADINGS.cluster));
@@ -109,7 +111,17 @@ function initRequest(args: readonly string[], options: CommandOptions): InitComm
     forceUpload: options.forceUpload === true,
     kubeconfigDir: hostDirectory(options, 'kubeconfigDir', '--kubeconfig-dir'),
     printsManifest: options.printManifest === true,
+    kubeconfigFile: kubeconfigFile(options),
   };
+}
+
+/** The file of `--kubeconfig-out`; null: none. */
+function kubeconfigFile(options: CommandOptions): KubeconfigFile | null {
+  const path = flagText(options, 'kubeconfigOut');
+  if (path === undefined) return null;
+  if (flagText(options, 'rootfs') !== undefined)
+    throw usageError('--kubeconfig-out cannot be combined with --rootfs, which starts no control plane', 'Omit one of the two');
+  return { path, force: false };
 }
 
 const KUBECONFIG = `only for ${KUBECONFIG_PHASES.join(', ')}: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)`;
@@ -132,34 +144,55 @@ interface InitCommandRequest extends InitRequest {
   readonly plan: PlanRequest;
   /** `--print-manifest` of the addons. */
   readonly printsManifest: boolean;
+  /** Receives the kubeconfig of the administrator; null: none. */
+  readonly kubeconfigFile: KubeconfigFile | null;
 }
 
 /** `init` and `init phase NAME...`. */
 async function runInit(services: Services, request: InitCommandRequest): Promise<ExitCode> {
-  const [{ openInit }, { initDone, uploadedCertificates }, { runOnHosts }] = await Promise.all([
-    import('../fleet/use-cases/open-init.ts'),
-    import('./kubeadm-output.ts'),
-    import('./run-on-hosts.ts'),
-  ]);
-  const { plan } = request;
+  const [{ openInit }, { runOnHosts }] = await Promise.all([import('../fleet/use-cases/open-init.ts'), import('./run-on-hosts.ts')]);
   if (request.printsManifest) return printManifests(services, request);
-  const asKubeadm = services.programName === 'kubeadm';
+  const { kubeconfigFile: file } = request;
   return runOnHosts(services, request, {
     title: 'init',
-    open: (scope) => openInit(services, request, scope),
-    afterwards: ({ joinCommands, certificateKey }) => {
-      const key = certificateKey();
-      const shownKey = request.skipCertificateKeyPrint ? null : (key?.reveal() ?? null);
-      const isText = plan.format === 'text';
-      // The last line is the key, under both names: scripts read it with tail -1.
-      if (key !== null && isText && (asKubeadm || joinCommands.size === 0)) services.output.stdout(uploadedCertificates(shownKey));
-      if (joinCommands.size === 0) return;
-      const isNew = isText && request.cluster.kubeconfig === undefined;
-      if (isNew && asKubeadm) return services.output.stdout(initDone(joinCommands, request.uploadCerts));
-      if (isNew) services.output.stdout(firstSteps(request.hosts.addresses[0]));
-      printJoinCommands(services, joinCommands, plan);
+    open: async (scope) => {
+      const command = await openInit(services, request, scope);
+      const [target = {}] = command.targets;
+      if (file !== null) await (await import('../fleet/use-cases/admin-kubeconfig.ts')).requireKubeconfigFile(services, target, file);
+      return command;
     },
+    afterwards: (command) => showCluster(services, request, command),
   });
+}
+
+/** Prints the uploaded key, the first steps and the join commands; fetches the kubeconfig. Nothing after a dry run. */
+async function showCluster(
+  services: Services,
+  request: InitCommandRequest,
+  { joinCommands, certificateKey, targets: [target = {}] }: OpenedInit,
+): Promise<void> {
+  const [{ initDone, uploadedCertificates }, { firstSteps, printJoinCommands, remoteUse, visitNewCluster }] = await Promise.all([
+    import('./kubeadm-output.ts'),
+    import('./new-cluster.ts'),
+  ]);
+  const { plan, kubeconfigFile: file, run } = request;
+  const asKubeadm = services.programName === 'kubeadm';
+  const key = certificateKey();
+  const shownKey = request.skipCertificateKeyPrint ? null : (key?.reveal() ?? null);
+  const isText = plan.format === 'text';
+  // The last line is the key, under both names: scripts read it with tail -1.
+  if (key !== null && isText && (asKubeadm || joinCommands.size === 0)) services.output.stdout(uploadedCertificates(shownKey));
+  const isNew = isText && request.cluster.kubeconfig === undefined && joinCommands.size > 0;
+  const shows = isNew && !asKubeadm;
+  const seen = !run.dryRun && (shows || file !== null) ? await visitNewCluster(services, target, file) : { nodes: '', failure: null };
+  const remote = await remoteUse(services, request.hosts);
+  if (isNew && asKubeadm) services.output.stdout(initDone(joinCommands, request.uploadCerts));
+  else if (joinCommands.size > 0) {
+    const kubeconfig = file === null || seen.failure !== null ? null : services.absolutePath(file.path);
+    if (shows) services.output.stdout(firstSteps({ nodes: seen.nodes, remote, kubeconfig }));
+    printJoinCommands(services, joinCommands, plan, shows ? remote : null);
+  }
+  if (seen.failure !== null) throw seen.failure;
 }
 
 /** `init phase addon ... --print-manifest`. */
@@ -175,41 +208,4 @@ async function printManifests(services: Services, { run: { onlyPhase = '' }, con
   for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
   services.output.document(objects.map((object) => `---\n${encodeYaml(object)}`).join(''));
   return 0;
-}
-
-/** Prints the commands on standard output, except for documents, which must stay parseable. */
-export function printJoinCommands({ output }: Services, commands: JoinCommands, { format }: OutputRequest): void {
-  if (format !== 'text') {
-    output.stderr('To print a join command, run: kubeletadm token create --print-join-command\n');
-    return;
-  }
-  const lines = (kind: 'worker' | 'control-plane'): readonly string[] =>
-    [...commands].flatMap(([command, joins]) => (joins === kind ? [`  ${command.trimEnd()}\n`] : []));
-  const [workers, controlPlanes] = [lines('worker'), lines('control-plane')];
-  if (controlPlanes.length > 0) output.stdout(`\nJoin other control planes with:\n\n${controlPlanes.join('')}`);
-  const others = controlPlanes.length > 0 ? 'workers' : 'other nodes';
-  if (workers.length > 0) output.stdout(`\nJoin ${others} with:\n\n${workers.join('')}\n`);
-}
-
-/**
- * How to use a new cluster, printed at the end of `init` as kubeadm does: the kubeconfig, and the pod network without
- * which no Node is Ready.
- * @param host the address of the control plane; undefined: the local host
- */
-export function firstSteps(host: string | undefined): string {
-  return `
-The control plane is running. To use the cluster as a regular user, run${host === undefined ? '' : ` on ${host}`}:
-
-  mkdir -p $HOME/.kube
-  sudo cp -i /etc/kubernetes/admin.conf $HOME/.kube/config
-  sudo chown $(id -u):$(id -g) $HOME/.kube/config
-
-or, as root:
-
-  export KUBECONFIG=/etc/kubernetes/admin.conf
-
-Then install a pod network (https://kubernetes.io/docs/concepts/cluster-administration/addons/):
-
-  kubectl apply -f PODNETWORK.yaml
-`;
 }

@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
+import type { KubeconfigFile } from '../fleet/use-cases/admin-kubeconfig.ts';
 import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { UserKubeconfigRequest } from '../fleet/use-cases/user-kubeconfig.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addSshOptions, addTargetOption, collectList } from './options.ts';
 import type { Services } from './output/services.ts';
+import { addKubeconfigOut } from './output-options.ts';
 import { flagDuration, flagList, flagText, hostsRequest, verbosityOf } from './request-parts.ts';
 
-/** `kubeconfig user`. */
+/** `kubeconfig admin`, `kubeconfig user`. */
 export function defineKubeconfig(kubeconfig: Command, on: On): void {
+  defineAdmin(kubeconfig, on);
   const user = kubeconfig
     .command('user')
     .description('Print a kubeconfig for an additional user, with a new client certificate or a token')
@@ -30,13 +33,47 @@ export function defineKubeconfig(kubeconfig: Command, on: On): void {
   });
 }
 
+function defineAdmin(kubeconfig: Command, on: On): void {
+  const admin = kubeconfig
+    .command('admin')
+    .description('Print or save the kubeconfig of the cluster administrator, read from a control plane');
+  addKubeconfigOut(admin).option('--force', 'with --kubeconfig-out: replace a file that is not the kubeconfig of this cluster alone');
+  addSshOptions(addTargetOption(admin, 'control plane, reached over SSH (default: the local host)'));
+  on(admin, adminRequest, runAdminKubeconfig);
+  addSections(admin, {
+    notes:
+      'The kubeconfig is that of /etc/kubernetes/admin.conf on the control plane, with its server: the control plane endpoint of the cluster. Before it is printed, the API server must accept it. Its client certificate cannot be revoked: for other people, run kubeconfig user.',
+    examples: `  kubeletadm kubeconfig admin --host root@cp1 --kubeconfig-out admin.conf
+  kubeletadm kubeconfig admin --host root@cp1 > admin.conf`,
+  });
+}
+
+interface AdminKubeconfigRequest {
+  readonly hosts: HostsRequest;
+  /** Null: standard output. */
+  readonly file: KubeconfigFile | null;
+  readonly verbosity: number;
+}
+
+function adminRequest(_: readonly string[], options: CommandOptions): AdminKubeconfigRequest {
+  const path = flagText(options, 'kubeconfigOut');
+  const force = options.force === true;
+  if (force && path === undefined) throw usageError('--force requires --kubeconfig-out', 'Omit --force');
+  return { hosts: oneHost(options, 'admin'), file: path === undefined ? null : { path, force }, verbosity: verbosityOf(options) };
+}
+
+function oneHost(options: CommandOptions, command: 'admin' | 'user'): HostsRequest {
+  const hosts = hostsRequest(options);
+  if (hosts.addresses.length > 1) throw usageError(`kubeconfig ${command}: --host is given more than once`, 'Name one control plane');
+  return hosts;
+}
+
 const YEAR_MS = 8760 * 3_600_000;
 
 function userRequest(_: readonly string[], options: CommandOptions): UserKubeconfigCommandRequest {
   const clientName = flagText(options, 'clientName') ?? '';
   if (clientName === '') throw usageError('kubeconfig user: --client-name is missing', 'Name the user, e.g. --client-name alice');
-  const hosts = hostsRequest(options);
-  if (hosts.addresses.length > 1) throw usageError('kubeconfig user: --host is given more than once', 'Name one control plane');
+  const hosts = oneHost(options, 'user');
   const token = flagText(options, 'token');
   return {
     config: flagText(options, 'config'),
@@ -53,6 +90,22 @@ function userRequest(_: readonly string[], options: CommandOptions): UserKubecon
 interface UserKubeconfigCommandRequest extends UserKubeconfigRequest {
   readonly hosts: HostsRequest;
   readonly verbosity: number;
+}
+
+/** `kubeconfig admin`: writes the kubeconfig to the file, or prints it on standard output. */
+async function runAdminKubeconfig(services: Services, { hosts, file, verbosity }: AdminKubeconfigRequest): Promise<ExitCode> {
+  const [{ readHostTargets }, { asAdministrator, writeAdminKubeconfig }, { revealText }] = await Promise.all([
+    import('../fleet/use-cases/named-hosts.ts'),
+    import('../fleet/use-cases/admin-kubeconfig.ts'),
+    import('../base/text/secret.ts'),
+  ]);
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  const [target = {}] = await readHostTargets(services, hosts);
+  await asAdministrator(services, target, async ({ kubeconfig }) => {
+    if (file === null) services.output.document(revealText(kubeconfig.text));
+    else await writeAdminKubeconfig(services, kubeconfig, file, reporter);
+  });
+  return 0;
 }
 
 /** The period above which a certificate is unusual. @see kubeadm 1.36 CertificateValidityPeriod */

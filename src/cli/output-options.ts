@@ -23,3 +23,12 @@ export function diffOption(description = 'with --dry-run: show the contents and 
 
 /** `--diff` of a command that always shows its plan. */
 export const DIFF_OF_PLAN = 'show the contents and diffs of files and objects';
+
+/** The local file for the kubeconfig of an administrator. */
+export function addKubeconfigOut(command: Command): Command {
+  const option = new Option(
+    '--kubeconfig-out <file>',
+    'local file to write the kubeconfig of the cluster administrator to, readable by its owner only; a kubeconfig of another cluster is not replaced',
+  );
+  return command.addOption(option.helpGroup(HEADINGS.output));
+}

@@ -33,7 +33,7 @@ export async function runOnHosts<Command extends HostsCommand>(
   }: {
     readonly title: string;
     readonly open: (scope: CommandScope) => Promise<Command>;
-    readonly afterwards?: (command: Command) => void;
+    readonly afterwards?: (command: Command) => void | Promise<void>;
     readonly applied?: (command: Command, changes: readonly Change[]) => void;
   },
 ): Promise<ExitCode> {
@@ -64,7 +64,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
-    afterwards?.(command);
+    await afterwards?.(command);
     if (!run.dryRun && output.format === 'text')
       applied?.(
         command,

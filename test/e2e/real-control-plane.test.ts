@@ -59,8 +59,9 @@ describe.skipIf(requirement('a control plane on a bare host', missing))('a contr
     });
   };
   const joinLine = (role: 'worker' | 'control-plane'): string =>
-    [...printed.matchAll(/^ {2}(kubeletadm join .*)$/gm)]
-      .map(([, line]) => line as string)
+    // Printed for this host; the nodes run it themselves.
+    [...printed.matchAll(/^ {2}\S.* (join \S+ --token .*) --host NEW-HOST /gm)]
+      .map(([, line]) => `kubeletadm ${line}`)
       .find((line) => line.includes('--control-plane') === (role === 'control-plane')) ?? 'false';
 
   it('becomes healthy, and its node becomes Ready', async () => {

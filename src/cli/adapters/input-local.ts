@@ -102,15 +102,20 @@ function compareBytes(a: string, b: string): number {
 
 /**
  * Writes a file that the user named: a random name in the same directory, created exclusively with its final
- * mode, fsync, rename, fsync of the directory. A regular file of the user keeps its mode. Otherwise only the
- * user may read the new file, because another user may have prepared a link or a file.
+ * mode, fsync, rename, fsync of the directory. A regular file of the user keeps its mode unless `isPrivate`. Otherwise only
+ * the user may read the new file, because another user may have prepared a link or a file.
  * @throws AppError INPUT_UNWRITABLE, exit code 2; also for a path that is not a regular file, because the
  * rename would remove it
  */
-export async function writeLocalFile(path: string, text: string): Promise<void> {
+export async function writeLocalFile(
+  path: string,
+  text: string,
+  { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+): Promise<void> {
   try {
     const temporary = await temporaryBeside(path);
-    const file = await open(temporary, 'wx', await modeOfFile(path));
+    const mode = await modeOfFile(path);
+    const file = await open(temporary, 'wx', isPrivate ? 0o600 : mode);
     try {
       await file.writeFile(text);
       await file.sync();

@@ -114,6 +114,8 @@ export interface Services
   readonly validateInThreads?: (files: readonly string[], rules: FileRules) => Promise<readonly FileVerdict[] | null>;
   /** The name under which the program was started; command lines are printed with it. */
   readonly programName: ProgramName;
+  /** The words that start the program from the working directory: `kubeletadm`, `npx tsx src/bin.ts`. Absent: its name. */
+  readonly commandPrefix?: () => Promise<string>;
   /** The words of the command line, without the program; absent: none, as in tests of a use case. */
   readonly commandLine?: readonly string[] | undefined;
   /** The pages of the documentation that explain codes of problems. */

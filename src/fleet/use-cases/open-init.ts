@@ -44,7 +44,7 @@ export interface InitRequest extends HostsSettings {
 /** Join commands, each with the kind of node that it adds. */
 export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
 
-interface OpenedInit extends HostsCommand {
+export interface OpenedInit extends HostsCommand {
   /** The join commands of the run; empty before its last phase. */
   readonly joinCommands: JoinCommands;
   /** The key of the certificates that the run uploaded; null: none were uploaded. */

@@ -1,9 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
+import { revealText } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
-import { observe } from '../../host/access/observe.ts';
-import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
@@ -12,14 +10,14 @@ import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { proxyExceptions } from '../../kubeadm/config/proxy-exceptions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
-import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember, FleetResult } from '../run/fleet.ts';
 import { workflowMember } from '../run/workflow-member.ts';
+import { withAdminAccess } from './admin-access.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
   approvedMember,
@@ -140,8 +138,8 @@ async function bootstrapMember(
 /** Saves the kubeconfig of the new cluster, and opens the members that join it. */
 async function openBootstrapped(services: FleetRunPorts, request: FleetRunRequest, input: FirstControlPlane) {
   const { kubeconfig, first, target, connect, cluster, file, reporter } = input;
-  const { text } = await readAdminKubeconfig(services, connect, first.host.name);
-  await services.writeLocalFile(kubeconfig, revealText(text));
+  const { text } = await newAdminKubeconfig(services, connect);
+  await services.writeLocalFile(kubeconfig, revealText(text), { isPrivate: true });
   const message = `wrote ${kubeconfig}, the kubeconfig of the cluster administrator`;
   reporter.report({ level: 'info', code: 'KUBECONFIG_WRITTEN', message });
   const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
@@ -182,34 +180,17 @@ function noEndpoint(file: string, controlPlanes: readonly PlannedHost[]): AppErr
   return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, hint }, { exitCode: 2 });
 }
 
-/**
- * The administrator's kubeconfig of a new cluster, from its first control plane. Rebuilt, so that nothing in
- * it runs a program or reads a file of the local host. Verified: the API server, reached through the host,
- * has a certificate of the CA and accepts the credentials.
- * @throws AppError NO_API_SERVER without a kubeconfig; errors of `readHostKubeconfig` and `Cluster.version`
- */
-async function readAdminKubeconfig(
-  { connectCluster, signal }: Pick<FleetRunPorts, 'connectCluster' | 'signal'>,
-  connect: () => Promise<Host>,
-  name: string,
-): Promise<HostKubeconfig> {
+/** The administrator's kubeconfig of a new cluster, from its first control plane. */
+async function newAdminKubeconfig(services: FleetRunPorts, connect: () => Promise<Host>): Promise<HostKubeconfig> {
   const host = await connect();
   try {
-    const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
-    if (content === undefined) {
-      const message = `${ADMIN_CONF} does not exist, so the bootstrap of the cluster is not complete`;
-      throw new AppError({ host: name, code: 'NO_API_SERVER', message, hint: 'Rerun kubeletadm apply, which resumes where it stopped' });
-    }
-    const text = new SensitiveText([new Secret(content)]);
-    const kubeconfig = await readHostKubeconfig(host, { path: ADMIN_CONF, text, hint: adminConfHint(ADMIN_CONF), signal });
-    const cluster = await connectCluster({ kubeconfig, from: host });
-    try {
-      await cluster.version();
-      return kubeconfig;
-    } finally {
-      await cluster.close();
-    }
+    return await withAdminAccess(services, host, INCOMPLETE, async ({ kubeconfig }) => kubeconfig);
   } finally {
     await host.close();
   }
 }
+
+const INCOMPLETE = {
+  message: `${ADMIN_CONF} does not exist, so the bootstrap of the cluster is not complete`,
+  hint: 'Rerun kubeletadm apply, which resumes where it stopped',
+};

@@ -3,14 +3,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { firstSteps } from '../../../src/cli/init-command.ts';
+import { firstSteps } from '../../../src/cli/new-cluster.ts';
 
 it('the printed commands install the kubeconfig of the user', () => {
   const root = mkdtempSync(join(tmpdir(), 'kubeletadm-first-steps-'));
   try {
     mkdirSync(join(root, 'home'));
     writeFileSync(join(root, 'admin.conf'), 'kind: Config\n');
-    const commands = firstSteps(undefined)
+    const commands = firstSteps({ nodes: 'Ready: cp1', remote: null, kubeconfig: null })
       .split('\n')
       .filter((line) => line.startsWith('  ') && /\.kube/.test(line))
       .map((line) => line.replace('sudo ', '').replace('/etc/kubernetes', root));
@@ -20,9 +20,4 @@ it('the printed commands install the kubeconfig of the user', () => {
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-});
-
-it('names the host on which the commands run', () => {
-  expect(firstSteps('root@cp1')).toContain('as a regular user, run on root@cp1:\n');
-  expect(firstSteps(undefined)).toContain('as a regular user, run:\n');
 });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { programPrefix } from '../../../lab/program-prefix.ts';
+import { programPrefix } from '../../../../src/cli/adapters/program-prefix.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'program-prefix-'));
 const at = (path: string): string => join(directory, path);
