@@ -23,6 +23,8 @@ export interface StandInControlPlaneOptions {
 }
 
 interface RunningComponent {
+  /** The id of its container. */
+  readonly id: string;
   readonly manifest: string;
   /** The ports on which it listens. */
   readonly ports: readonly number[];
@@ -46,6 +48,8 @@ export class StandInControlPlane {
   /** Why components do not start. */
   readonly #failures = new Map<string, string>();
   #syncing: Promise<void> = Promise.resolve();
+  /** The kubelet's staticPodPath of the last `sync`. */
+  #directory: string | null = null;
   #version = '';
 
   constructor(options: StandInControlPlaneOptions) {
@@ -66,6 +70,23 @@ export class StandInControlPlane {
     return [...this.#running.keys()];
   }
 
+  /** The id of the container of a component that runs; null: it does not run. */
+  containerOf(name: string): string | null {
+    return [...this.#running].find(([component]) => component === name)?.[1].id ?? null;
+  }
+
+  /** Stops a container; the kubelet starts a new one. */
+  restart(id: string): Promise<void> {
+    this.#syncing = this.#syncing.then(async () => {
+      const [name, component] = [...this.#running].find(([, one]) => one.id === id) ?? [];
+      if (name === undefined) return;
+      await component?.close();
+      this.#running.delete(name);
+      await this.#sync(this.#directory);
+    });
+    return this.#syncing;
+  }
+
   /** The last line in the log of a component that does not start; null: it runs, or has no manifest. */
   failureOf(name: string): string | null {
     return this.#failures.get(name) ?? null;
@@ -79,6 +100,7 @@ export class StandInControlPlane {
   }
 
   async #sync(directory: string | null): Promise<void> {
+    this.#directory = directory;
     const manifests = new Map(
       COMPONENTS.flatMap((name) => {
         const text = directory === null ? null : this.#read(join(directory, `${name}.yaml`));
@@ -103,14 +125,14 @@ export class StandInControlPlane {
       const { ports, close } = await this.#process(name, manifest);
       const { healthUrl } = readManifest(manifest, name);
       const health = healthUrl === null ? [] : [Number(new URL(healthUrl).port)];
-      this.#running.set(name, { manifest, ports: [...ports, ...health], close });
+      this.#running.set(name, { id: randomUUID().slice(0, 13), manifest, ports: [...ports, ...health], close });
     } catch (error) {
       this.#failures.set(name, String(error));
       this.#options.log('E', `"Error syncing pod" pod="kube-system/${name}" err=${JSON.stringify(String(error))}`);
     }
   }
 
-  async #process(name: StaticPodName, manifest: string): Promise<Omit<RunningComponent, 'manifest'>> {
+  async #process(name: StaticPodName, manifest: string): Promise<Omit<RunningComponent, 'id' | 'manifest'>> {
     const { loopback: host, started } = this.#options;
     const words = commandOf((readYaml(manifest) ?? {}) as JsonObject, name);
     const fileOf = (flag: string): string => this.#require(flagValue(words, flag) ?? '');

@@ -280,7 +280,7 @@ export class StandInHost {
 
   /** The pods are those of a control plane. */
   #crictl(args: readonly string[]): CommandAnswer {
-    const verb = args.find((arg) => /^(?:runtime-config|images|pull|pods|ps|logs|stopp|rmp)$/.test(arg));
+    const verb = args.find((arg) => /^(?:runtime-config|images|pull|pods|ps|logs|stop|stopp|rmp)$/.test(arg));
     switch (verb) {
       case 'runtime-config':
         return print('cgroup driver: SYSTEMD');
@@ -294,7 +294,12 @@ export class StandInHost {
         const pods = this.#controlPlane.components.map((component) => `${component}-${this.#options.hostname}`);
         return print(...pods.filter((pod) => name === undefined || pod === name));
       }
+      case 'stop':
+        void this.#controlPlane.restart(args.at(-1) ?? '');
+        return print();
       case 'ps': {
+        const [, running] = /io\.kubernetes\.container\.name=(\S+)/.exec(args.join(' ')) ?? [];
+        if (running !== undefined) return print(...[this.#controlPlane.containerOf(running)].filter((id) => id !== null));
         const [, name = ''] = /--name \^(\S+)\$/.exec(args.join(' ')) ?? [];
         return this.#controlPlane.failureOf(name) === null ? print() : print(name);
       }

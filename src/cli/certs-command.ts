@@ -91,6 +91,10 @@ function defineRenew(certs: Command, on: On): void {
     .option(
       '--expires-within <duration>',
       'renew only certificates that expire within this time, e.g. 720h (default: all named certificates)',
+    )
+    .option(
+      '--restart',
+      'restart the static Pods that use the renewed certificates, one after the other and one host at a time; the next is restarted when the previous one is healthy',
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(on(addLockOption(renew), renewRequest, runRenewCerts), { notes: RENEW_NOTES, examples: RENEW_EXAMPLES });
@@ -146,6 +150,7 @@ function renewRequest(args: readonly string[], options: CommandOptions): WithPla
     ...pkiRequest(options),
     names: namesOf(args),
     withinMs: withinMs(options) ?? null,
+    restarts: options.restart === true,
     hosts: hostsRequest(options),
     plan: planRequest(options),
     run: runRequest(options),
@@ -212,11 +217,12 @@ const GENERATE_EXAMPLES = `  kubeletadm certs generate-csr --config init.yaml --
   kubeletadm certs generate-csr --cert-dir ./pki --kubeconfig-dir .`;
 
 const RENEW_NOTES =
-  'Each certificate is reissued with a new key and the same names. Components use the old certificate until they are restarted. CA certificates are not renewed.';
+  'Each certificate is reissued with a new key and the same names. Components use the old certificate until they are restarted: --restart restarts etcd, kube-apiserver, kube-controller-manager and kube-scheduler in this order, and stops at the first one that does not become healthy in a new container. CA certificates are not renewed.';
 
 const RENEW_EXAMPLES = `  kubeletadm certs check-expiration --host cp1 --host cp2
   kubeletadm certs renew all --host cp1 --dry-run
   kubeletadm certs renew apiserver admin.conf --host cp1
+  kubeletadm certs renew all --restart --host cp1 --host cp2 --host cp3
   # from a timer: renews a certificate only in its last 30 days
   kubeletadm certs renew all --expires-within 720h`;
 

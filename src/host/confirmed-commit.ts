@@ -258,6 +258,7 @@ export function checkpointOf(changes: readonly HostChange[]): Pick<RevertRequest
       case 'remove-empty-directory':
       case 'unmount-below':
       case 'remove-pods':
+      case 'restart-static-pod':
       case 'install-packages':
       case 'hold-packages':
       case 'download-file':

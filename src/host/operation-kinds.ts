@@ -1,6 +1,6 @@
 import { LOCK_FILE } from './commit/commit-program.ts';
 import { copyDirectory, requireDirectory } from './copy-directory.ts';
-import { importImages, pullImage, removePods } from './cri/runtime-commands.ts';
+import { importImages, pullImage, removePods, STOP_SECONDS, stopContainers } from './cri/runtime-commands.ts';
 import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
 import type { CommandOperation, Operation, OperationOf, RunCommand } from './operation/operation.ts';
@@ -61,6 +61,11 @@ const OPERATION_KINDS: {
     done: ({ criSocket }) => `removed the Pods of ${criSocket}`,
     command: ({ criSocket, mayStay }) => run(removePods(criSocket, mayStay === true), `removing the Pods of ${criSocket}`),
     extraMs: 1_200_000,
+  },
+  'restart-static-pod': {
+    done: ({ component }) => `stopped the container of ${component}, which the kubelet starts again`,
+    command: ({ component, criSocket }) => run(stopContainers(criSocket, component), `stopping the container of ${component}`),
+    extraMs: (STOP_SECONDS + 20) * 1000,
   },
   'pull-image': {
     done: ({ image }) => `pulled ${image}`,

@@ -10,8 +10,10 @@ import {
   listImages,
   listLiveContainers,
   listPods,
+  listRunningContainers,
   pullImage,
   removePods,
+  stopContainers,
 } from '../../src/host/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
@@ -31,6 +33,7 @@ case "$*" in
   *"images --output json") echo '{"images":[]}';;
   *"pods -q --state ready --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=etcd-cp-1") printf %s "$SANDBOX";;
   *"--state running --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=etcd-cp-1") printf %s "$LIVE"; [ -z "$NEVER" ];;
+  *"ps -q --state running --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.container.name=etcd") printf %s "$LIVE"; [ -z "$NEVER" ];;
   *"ps -a --name ^etcd$ --last 1 -q") echo 0a;;
   *"logs --tail 20 0a") echo 'from crictl';;
 esac
@@ -41,6 +44,7 @@ cd "$(dirname "$0")" || exit 1
 echo "ctr $*" >> calls
 case "$*" in
   *'containers ls -q labels."io.kubernetes.pod.name"==etcd-cp-1,labels."io.kubernetes.pod.namespace"==kube-system') printf 'x\nstopped\n'; [ -z "$NEVER" ];;
+  *'containers ls -q labels."io.kubernetes.container.name"==etcd,labels."io.kubernetes.pod.namespace"==kube-system') printf 'x\nstopped\n'; [ -z "$NEVER" ];;
   *"tasks ls") printf 'TASK PID STATUS\nstopped 9 STOPPED\nother 8 RUNNING\n%s' "$LIVE";;
   *"containers ls -q") printf 'a\\nb\\n';;
   *"containers rm "*) for c; do [ "$c" != "$NEVER" ] || exit 1; done;;
@@ -130,6 +134,23 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     expect(await run(list, { SANDBOX: '0b\n' })).toMatchObject({ exitCode: 0, stdout: '0b' });
     expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
     expect(await run(listLiveContainers(`${SOCKET}.gone`, 'etcd-cp-1'))).toMatchObject({ exitCode: 1 });
+  });
+
+  it('stop the running containers of a component, and fail if they are unknown', async () => {
+    install('ctr', CTR);
+    expect(await run(listRunningContainers(SOCKET, 'etcd'), { LIVE: 'x 7 RUNNING\n' })).toMatchObject({ exitCode: 0, stdout: 'x' });
+    const killed = await run(stopContainers(SOCKET, 'etcd'), { LIVE: 'x 7 RUNNING\n' });
+    expect([killed.exitCode, killed.calls.at(-1)]).toEqual([0, `ctr --address ${socket} --namespace k8s.io tasks kill --signal SIGTERM x`]);
+    install('crictl', CRICTL);
+    expect(await run(listRunningContainers(SOCKET, 'etcd'), { LIVE: '0a\n' })).toMatchObject({ exitCode: 0, stdout: '0a' });
+    const stopped = await run(stopContainers(SOCKET, 'etcd'), { LIVE: '0a\n' });
+    expect([stopped.exitCode, stopped.calls.at(-1)]).toEqual([
+      0,
+      `crictl --runtime-endpoint unix://${socket} --timeout 40s stop --timeout 30 0a`,
+    ]);
+    expect(await run(stopContainers(SOCKET, 'etcd'))).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await run(stopContainers(SOCKET, 'etcd'), { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
+    expect(await run(stopContainers(`${SOCKET}.gone`, 'etcd'))).toMatchObject({ exitCode: 1 });
   });
 
   it('do not run without a client or without a socket', async () => {

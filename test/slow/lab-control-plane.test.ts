@@ -1,7 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type NetConnectOpts, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab, LabHost } from '../../lab/lab-options.ts';
@@ -16,11 +18,11 @@ describe('a control plane of stand-in static pods', () => {
   let first: LabHost;
 
   beforeAll(async () => {
-    const { connect } = Socket.prototype;
+    const { connect: connectSocket } = Socket.prototype;
     vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
       const options = [args[0]].flat()[0] as NetConnectOpts;
       if ('port' in options) destinations.add(options.host ?? 'localhost');
-      return Reflect.apply(connect, this, args);
+      return Reflect.apply(connectSocket, this, args);
     });
     lab = await startLab({ directory, hosts: 2 });
     first = lab.hosts[0] as LabHost;
@@ -119,6 +121,56 @@ describe('a control plane of stand-in static pods', () => {
     expect(file('etc/kubernetes/pki/apiserver.crt')).not.toBe(before);
   });
 
+  /** The certificate that the API server serves. */
+  const served = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ host: first.loopback, port: 6443, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerX509Certificate()?.fingerprint256 ?? '');
+        socket.destroy();
+      }).on('error', reject);
+    });
+  const written = (): string => new X509Certificate(file('etc/kubernetes/pki/apiserver.crt')).fingerprint256;
+
+  it('restarts its static pods one after the other to use renewed certificates', async () => {
+    // The previous test has renewed the certificate without a restart.
+    expect(await served()).not.toBe(written());
+    const { stderr } = await run('node1', 'certs', 'renew', 'all', '--restart');
+    expect(await served()).toBe(written());
+    const steps = [...stderr.matchAll(/^node1 \[restart\/([a-z-]+)\] (stopped|\S+ runs in a new container, healthy)/gm)];
+    expect(steps.map(([, name, what]) => `${name} ${what === 'stopped' ? 'stopped' : 'healthy'}`)).toEqual(
+      ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].flatMap((name) => [`${name} stopped`, `${name} healthy`]),
+    );
+    expect(stderr).not.toContain('RESTART_NEEDED');
+    const plan = await run('node1', 'certs', 'renew', 'scheduler.conf', '--restart', '--dry-run');
+    expect(plan.stdout).toContain('~ restart static pod kube-scheduler: uses scheduler.conf\n');
+    expect(plan.stdout).not.toContain('restart static pod etcd');
+  });
+
+  it('gives the kubeconfig of the administrator, and replaces no kubeconfig of another cluster', async () => {
+    const out = join(directory, 'copy.conf');
+    const { stdout } = await run('node1', 'kubeconfig', 'admin');
+    writeFileSync(out, '', { mode: 0o644 });
+    await run('node1', 'kubeconfig', 'admin', '--kubeconfig-out', out);
+    expect(readFileSync(out, 'utf8')).toBe(stdout);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(stdout).toContain(`server: https://${first.loopback}:6443\n`);
+    await run('node1', 'kubeconfig', 'admin', '--kubeconfig-out', out);
+    const words = ['kubeconfig', 'admin', '--kubeconfig-out', lab.kubeconfig];
+    const other = readFileSync(lab.kubeconfig, 'utf8');
+    const refused = await runCommand([...words, '--ssh-config', lab.sshConfig, '--host', 'node1']);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /admin\.conf exists: it is a kubeconfig of another cluster, https:\/\/\S+\. The file was not changed\..* \[KUBECONFIG_EXISTS\]\n$/,
+    );
+    expect(readFileSync(lab.kubeconfig, 'utf8')).toBe(other);
+    const init = await runCommand(['init', '--kubeconfig-out', lab.kubeconfig, '--ssh-config', lab.sshConfig, '--host', 'node1']);
+    expect(init).toMatchObject({ code: 2, stdout: '' });
+    expect(readFileSync(lab.kubeconfig, 'utf8')).toBe(other);
+    expect((await runCommand(['kubeconfig', 'admin', '--ssh-config', lab.sshConfig, '--host', 'node2'])).stderr).toContain(
+      'node2: /etc/kubernetes/admin.conf does not exist: the host is not a control plane',
+    );
+  });
+
   it('is upgraded, keeps its objects, and is unchanged by a second upgrade', async () => {
     const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
     await asAdmin((cluster) => cluster.create(configMap));
@@ -128,6 +180,28 @@ describe('a control plane of stand-in static pods', () => {
     const found = await asAdmin((cluster) => cluster.get({ ...configMap, name: 'mine', namespace: 'default' }));
     expect(found?.metadata.name).toBe('mine');
     expect((await run('node1', 'upgrade', 'node')).stdout).toMatch(/Nothing to do\.\n$/);
+  });
+
+  it('is created again, with its kubeconfig, its Nodes, and a command that joins from this host', async () => {
+    await run('node1', 'reset', '--force');
+    const out = join(directory, 'new.conf');
+    const init = ['init', '--kubernetes-version', 'v1.36.1', '--control-plane-endpoint', `${first.loopback}:6443`];
+    const { stdout, stderr } = await run('node1', ...init, '--kubeconfig-out', out);
+    expect(stdout).toContain(
+      `\nThe control plane is running on node1. Nodes: Ready: node1.\n\nTo use the cluster, run:\n\n  export KUBECONFIG=${out}\n`,
+    );
+    const command = / (join \S+ --token \S+ --discovery-token-ca-cert-hash \S+ --host NEW-HOST --ssh-config \S+)\n/.exec(stdout)?.[1] ?? '';
+    await run('node2', 'reset', '--force');
+    const joined = await runCommand(command.replace('NEW-HOST', 'node2').split(' '));
+    expect(joined, joined.stderr).toMatchObject({ code: 0 });
+    const token = / --token (\S+)/.exec(command)?.[1] ?? '';
+    expect(stderr).not.toContain(token.split('.')[1]);
+    expect((await runCommand(['status', '--kubeconfig', out])).stdout).toMatch(/ node1 .* Ready .*\n.* node2 .* Ready /);
+    const again = await run('node1', ...init, '--skip-token-print');
+    expect(again.stdout).toMatch(
+      /Nodes: Ready: node1, node2\.\n\nTo use the cluster from this host, .*\n\n {2}\S.* kubeconfig admin --host node1 --ssh-config \S+ --kubeconfig-out admin\.conf\n {2}export KUBECONFIG=\$PWD\/admin\.conf\n/,
+    );
+    expect(again.stdout).toContain('--token <value withheld> ');
   });
 
   it('loses its data with reset, and its API server stops', async () => {

@@ -54,11 +54,11 @@ function subjectOf(change: Change): string {
 
 /** The subject of a host change: a path, a unit, packages. */
 export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
-  const { path, to, unit, image, packages, module, name, command, images } = change;
+  const { path, to, unit, component, image, packages, module, name, command, images } = change;
   if (Array.isArray(command)) return hookText(command.map(String));
   if (Array.isArray(images)) return images.join(' ');
   if (change.kind === 'copy-directory') return `${path} to ${to}`;
-  const subject = path ?? unit ?? image ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
+  const subject = path ?? unit ?? component ?? image ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
   return subject === undefined ? '' : String(subject);
 }
 

@@ -12,6 +12,8 @@ import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 export interface RenewCertsRequest extends PkiRequest, HostsSettings {
   /** Names as the user wrote them. */
   readonly names: readonly string[] | 'all';
+  /** Restart the static Pods that use the renewed certificates. */
+  readonly restarts: boolean;
   /** Only certificates that expire within this time; null: all of them. */
   readonly withinMs: number | null;
   readonly hosts: HostsRequest;
@@ -38,8 +40,9 @@ export async function openRenewCerts(services: NodeCommandPorts, request: RenewC
     targets: await readHostTargets(services, request.hosts),
     cluster,
     clusterOf,
-    planHost: (context, own) => planWorkflow(renewCertsWorkflow(names), context, options, own),
+    planHost: (context, own) => planWorkflow(renewCertsWorkflow(names, request), context, options, own),
     run,
+    changesOneAtATime: request.restarts,
     warnings,
     inspected,
   };

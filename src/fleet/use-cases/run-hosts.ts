@@ -44,6 +44,8 @@ export interface HostsCommand {
    * host claims is not changed; if a host is refused, no host is changed, unless their number is within `--max-fail`.
    */
   readonly inspectsFirst?: boolean;
+  /** Change one host after the other, and none after a failure. */
+  readonly changesOneAtATime?: boolean;
   /** With `inspectsFirst`: change the other hosts if one is refused. */
   readonly skipsRefused?: boolean;
   /** Warnings about the configuration and the cluster. */
@@ -83,6 +85,9 @@ export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'isExclus
 /** No canary, and the default limit of failed hosts. */
 const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null };
 
+/** The next host is changed when the previous one has succeeded. */
+const ONE_AT_A_TIME: RulesRequest = { ...DEFAULT_RULES, parallel: 1, maxFail: { hosts: 0 } };
+
 /**
  * Runs the hosts of a command line as a fleet without a file: with a canary, and a number of hosts that may fail before
  * the remaining hosts are skipped.
@@ -96,7 +101,8 @@ export async function runTargets(
 ): Promise<FleetResult & { readonly failure: AppError | null }> {
   const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
-  const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, targets.length);
+  const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
+  const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
   const hosts = targets.map((target) => ({ target, planHost }));
   const result = await runHosts(
     ports,

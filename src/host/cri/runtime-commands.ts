@@ -83,6 +83,36 @@ fi`;
   return words(script, criSocket, pod);
 }
 
+/** Prints the ids of the running containers of a component in kube-system; any other exit code than 0: unknown. */
+export function listRunningContainers(criSocket: string, component: string): Words {
+  return words(`${TOOLS}${RUNNING}running "$2"`, criSocket, component);
+}
+
+/** Only with the label of the kubelet: containers of the same name in other namespaces are not those of a static Pod. */
+const RUNNING = `running() {
+  if has crictl; then
+    cri --timeout 10s ps -q --state running --label io.kubernetes.pod.namespace=kube-system --label "io.kubernetes.container.name=$1"
+  else
+    ids=$(ctrd --timeout 10s containers ls -q 'labels."io.kubernetes.container.name"=='"$1"',labels."io.kubernetes.pod.namespace"==kube-system') || return 1
+    tasks=$(ctrd --timeout 10s tasks ls) || return 1
+    for id in $ids; do echo "$tasks" | while read -r task _ state; do [ "$task" != "$id" ] || [ "$state" != RUNNING ] || echo "$id"; done; done
+  fi
+}
+`;
+
+/** Seconds for a component to exit after SIGTERM, as terminationGracePeriodSeconds of a Pod. */
+export const STOP_SECONDS = 30;
+
+/** Stops the running containers of a component: the kubelet starts new ones, because static Pods always restart. */
+export function stopContainers(criSocket: string, component: string): Words {
+  const script = `${TOOLS}${RUNNING}ids=$(running "$2") || exit 1
+for id in $ids; do
+  if has crictl; then cri --timeout ${STOP_SECONDS + 10}s stop --timeout ${STOP_SECONDS} "$id" >/dev/null || exit 1
+  else ctrd tasks kill --signal SIGTERM "$id" || exit 1; fi
+done`;
+  return words(script, criSocket, component);
+}
+
 /** Also if no container runtime can be queried. */
 export function countPodProcesses(): Words {
   return words(`${POD_PROCESSES}pod_processes`);

@@ -84,6 +84,8 @@ export type CommandOperation =
   | RunCommand
   /** `mayStay`: Pods that cannot be removed are not an error. */
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true }
+  /** Stops the containers of a component; the kubelet starts new ones. No effect if none runs. */
+  | { readonly kind: 'restart-static-pod'; readonly component: string; readonly criSocket: string }
   /** The container runtime pulls an image, even if the image exists. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
   /** The container runtime imports the images of an archive of the host; the archive is removed. */

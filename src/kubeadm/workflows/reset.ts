@@ -1,6 +1,5 @@
 import { isAppError, type Problem, withHostInErrors } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
-import { entryOf, parseSource } from '../../codec/source.ts';
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -15,7 +14,7 @@ import { skipsPreflight } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { hasPermission } from '../../kube/has-permission.ts';
 import { ADMIN_CONF, ETCD_DATA_DIR, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
-import { criSockets, podList, podProcesses } from '../../kubelet/facts/cri-socket.ts';
+import { criSockets, instanceSocket, podList, podProcesses } from '../../kubelet/facts/cri-socket.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
 import { AGENT_UNIT, type InstalledAgent, readInstalledAgent } from '../../kubelet/node-agent/agent-units.ts';
@@ -108,7 +107,7 @@ type ResetInput = Awaited<ReturnType<typeof prepareReset>>['input'];
 
 async function prepareReset(context: PhaseContext, options: ResetOptions) {
   const { facts, node } = await inspectHost(context, options);
-  const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
+  const used = instanceSocket(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags } = withHostInErrors(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
@@ -351,11 +350,4 @@ async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode 
   if (await hasPermission(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
   const hint = 'Pass the kubeconfig of an administrator with --kubeconfig; the kubeconfig of a node is not allowed to delete Nodes';
   return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials are not allowed to delete Node ${nodeName}`, hint }];
-}
-
-/** The container runtime socket in instance-config.yaml. */
-function endpointOf(instanceConfig: string): string | null {
-  const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
-  const value = entryOf(root, 'containerRuntimeEndpoint')?.value;
-  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
 }

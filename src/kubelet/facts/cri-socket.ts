@@ -1,6 +1,8 @@
-import { countPodProcesses, listPods } from '../../host/cri/runtime-commands.ts';
+import { entryOf, parseSource } from '../../codec/source.ts';
+import { countPodProcesses, listPods, listRunningContainers } from '../../host/cri/runtime-commands.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
+import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 
 /** Sockets that kubeadm checks for a container runtime, in its order (kubeadm 1.36 constants). */
 export const KNOWN_CRI_SOCKETS = [
@@ -22,6 +24,13 @@ export function criSockets(declared: string | null): Fact<readonly string[]> {
   const queries: Record<string, FactQuery> = {};
   for (const socket of inspected) queries[socket] = { kind: 'file', path: socketPath(socket), content: false, denied: 'absent' };
   return defineFact(queries, (answers) => inspected.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
+}
+
+/** The container runtime socket in the text of instance-config.yaml; null: none. */
+export function instanceSocket(instanceConfig: string): string | null {
+  const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
+  const value = entryOf(root, 'containerRuntimeEndpoint')?.value;
+  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
 }
 
 /** Sockets by name of file that no container runtime serves for kubelets from 1.24 on. */
@@ -120,6 +129,13 @@ function readCriState({ exitCode, stdout }: CommandFact): CriState | null {
  */
 export function podList(criSocket: string): Fact<readonly string[] | null> {
   return defineFact({ list: { kind: 'command', argv: listPods(criSocket) } }, ({ list }) =>
+    list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null,
+  );
+}
+
+/** IDs of the running containers of a component in kube-system; null: the runtime does not respond. */
+export function runningContainers(criSocket: string, component: string): Fact<readonly string[] | null> {
+  return defineFact({ list: { kind: 'command', argv: listRunningContainers(criSocket, component) } }, ({ list }) =>
     list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null,
   );
 }

@@ -168,17 +168,26 @@ export async function componentHealth({ host, signal }: Pick<PhaseContext, 'host
   return answer.status === 200 || answer.status === 401 || answer.status === 403 ? [] : [`${url} answers ${answer.status}`];
 }
 
-async function notRunning(
-  { host, signal }: PhaseContext,
-  { phase, component, criSocket }: ExpectedPod,
-  { missing, waitedMs }: { readonly missing: Missing; readonly waitedMs: number },
-): Promise<AppError> {
+/** The last log of a component, and a clause with its last line; empty: no log was found. */
+export async function lastLogOf(
+  { host, signal }: Pick<PhaseContext, 'host' | 'signal'>,
+  criSocket: string,
+  component: StaticPodName,
+): Promise<{ readonly text: string; readonly line: string }> {
   const log = defineFact({ log: { kind: 'command', argv: lastLog(criSocket, component) } }, ({ log: { exitCode, stdout } }) =>
     exitCode === 0 ? stdout.trim() : '',
   );
   const text = await observe(host, log, signal);
-  const reported = text === '' ? '' : `. Last line of its container log: ${printable(text.split('\n').at(-1) ?? '', 400)}`;
-  const message = `${phase}: ${component} does not run as expected after ${Math.round(waitedMs / 1000)}s: ${missing.join('; ')}${reported}`;
+  return { text, line: text === '' ? '' : `. Last line of its container log: ${printable(text.split('\n').at(-1) ?? '', 400)}` };
+}
+
+async function notRunning(
+  context: PhaseContext,
+  { phase, component, criSocket }: ExpectedPod,
+  { missing, waitedMs }: { readonly missing: Missing; readonly waitedMs: number },
+): Promise<AppError> {
+  const { text, line } = await lastLogOf(context, criSocket, component);
+  const message = `${phase}: ${component} does not run as expected after ${Math.round(waitedMs / 1000)}s: ${missing.join('; ')}${line}`;
   const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet on the host, then rerun the command`;
-  return new AppError({ host: host.name, code: 'STATIC_POD_NOT_RUNNING', message, hint }, { detail: `${component}:\n${text}` });
+  return new AppError({ host: context.host.name, code: 'STATIC_POD_NOT_RUNNING', message, hint }, { detail: `${component}:\n${text}` });
 }

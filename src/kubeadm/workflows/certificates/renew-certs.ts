@@ -11,12 +11,16 @@ import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../../
 import { describeCertificate, formatName } from '../../../x509/describe-certificate.ts';
 import { readPrivateKey } from '../../../x509/private-key.ts';
 import { type CertificateContent, certificateOrWhy } from '../../../x509/read-certificate.ts';
+import type { StaticPodName } from '../../control-plane/paths.ts';
+import { type RestartStaticPodInput, restartStaticPod } from '../../phases/restart-static-pod.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { certificateParametersOf } from '../../pki/certificate-list.ts';
 import { renewKubeconfig } from '../../pki/kubeconfig-list.ts';
 import { pkiKeyMismatch, pkiNoControlPlane, pkiNoKey, pkiNotCa, pkiUnreadable, pkiUsagesUnknown } from '../../pki/pki-problems.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../../pki/renewable.ts';
+import { UPGRADE_ORDER } from '../../upgrade/upgrade-record.ts';
 import { type ExistingCertificates, inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
+import { certificatesOfComponent, NO_RESTART, restartsOf } from './restart-components.ts';
 
 interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
@@ -26,21 +30,30 @@ interface RenewCertsOptions extends PkiSettings {
   readonly onInspected?: (existing: ExistingCertificates) => void;
 }
 
-type RenewCertsInput = ReadonlyMap<string, WriteFilesInput>;
+interface RenewCertsInput {
+  readonly files: ReadonlyMap<string, WriteFilesInput>;
+  readonly restart: (component: StaticPodName) => RestartStaticPodInput;
+}
 
 /**
  * Renews certificates of a control plane with the CAs on its host: new key, same names. Renews every certificate,
  * unless `withinMs` limits the renewal to certificates that expire soon.
  * @param names of `RENEWABLE_NAMES`, in their order
+ * @param options.restarts also restart the static Pods that use the renewed certificates, one after the other
  * @see kubeadm 1.36 certs renew
  */
-export function renewCertsWorkflow(names: readonly string[]): Workflow<RenewCertsOptions, RenewCertsInput> {
+export function renewCertsWorkflow(names: readonly string[], { restarts = false } = {}): Workflow<RenewCertsOptions, RenewCertsInput> {
   return {
     name: 'certs renew',
-    phases: RENEWABLE_NAMES.filter((name) => names.includes(name)).map((name) =>
-      writeFilesPhase(name, `Renew ${name}`, 'unchanged').select((input: RenewCertsInput) => input.get(name) ?? NOTHING),
-    ),
-    prepare: (context, options) => prepareRenewal(context, options, names),
+    phases: [
+      ...RENEWABLE_NAMES.filter((name) => names.includes(name)).map((name) =>
+        writeFilesPhase(name, `Renew ${name}`, 'unchanged').select((input: RenewCertsInput) => input.files.get(name) ?? NOTHING),
+      ),
+      ...(restarts ? UPGRADE_ORDER : []).map((component) =>
+        restartStaticPod(component).select((input: RenewCertsInput) => input.restart(component)),
+      ),
+    ],
+    prepare: (context, options) => prepareRenewal(context, options, { names, restarts }),
   };
 }
 
@@ -49,14 +62,18 @@ const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, s
 async function prepareRenewal(
   context: PhaseContext,
   options: RenewCertsOptions,
-  names: readonly string[],
+  { names, restarts }: { readonly names: readonly string[]; readonly restarts: boolean },
 ): Promise<Prepared<RenewCertsInput>> {
   const existing = await inspectCertificates(context, options);
   options.onInspected?.(existing);
   const { cluster, facts, found, certificates, warnings } = existing;
   if (certificates.every(({ certificate }) => certificate === null)) {
     const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
-    return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
+    return {
+      input: { files: new Map(), restart: NO_RESTART },
+      warnings,
+      refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }],
+    };
   }
   const { now } = certificateParametersOf(cluster, context.clock.now());
   const problems: Problem[] = [];
@@ -74,10 +91,11 @@ async function prepareRenewal(
     }),
   );
   const changed = renewed.filter(([, { files }]) => files.length > 0).map(([name]) => name);
+  const restart = restarts ? await restartsOf(context, changed) : { of: NO_RESTART, problems: [] };
   return {
-    input: new Map(renewed),
-    warnings: [...warnings, ...restartWarnings(changed)],
-    refusals: problems.map((problem) => ({ host: context.host.name, ...problem })),
+    input: { files: new Map(renewed), restart: restart.of },
+    warnings: [...warnings, ...(restarts ? [] : restartWarnings(changed))],
+    refusals: [...problems, ...restart.problems].map((problem) => ({ host: context.host.name, ...problem })),
   };
 }
 
@@ -168,17 +186,10 @@ function renewedFiles(
   return [{ ...file(crt, 0o600), content, summary: { certificate } }];
 }
 
-/** Components that use the old certificate until they are restarted. */
-const USERS: readonly (readonly [component: string, certificates: RegExp])[] = [
-  ['etcd', /^etcd-/],
-  ['kube-apiserver', /^(?:apiserver|front-proxy-client)/],
-  ['kube-controller-manager', /^controller-manager\.conf$/],
-  ['kube-scheduler', /^scheduler\.conf$/],
-];
-
+/** Why the components must be restarted by hand. */
 function restartWarnings(renewed: readonly string[]): readonly Warning[] {
-  const users = USERS.filter(([, pattern]) => renewed.some((name) => pattern.test(name))).map(([component]) => component);
+  const users = UPGRADE_ORDER.filter((component) => certificatesOfComponent(component, renewed).length > 0);
   if (users.length === 0) return [];
-  const message = `restart ${users.join(', ')} to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back`;
+  const message = `restart ${users.join(', ')} to use the renewed certificates: rerun the command with --restart`;
   return [{ code: 'RESTART_NEEDED', message }];
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../../../src/base/errors.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { RENEWABLE_NAMES } from '../../../../src/kubeadm/pki/renewable.ts';
 import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeconfig.ts';
@@ -9,7 +10,37 @@ import { type CertificateContent, certificateOrWhy } from '../../../../src/x509/
 import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+
+/** Manifests with health endpoints, of a host whose runtime is containerd. */
+const MANIFESTS = Object.fromEntries(
+  Object.entries({ etcd: 2381, 'kube-apiserver': 6443, 'kube-controller-manager': 10257, 'kube-scheduler': 10259 }).map(([name, port]) => [
+    `/etc/kubernetes/manifests/${name}.yaml`,
+    `spec: {containers: [{name: ${name}, livenessProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: ${port}, scheme: HTTPS}}}]}`,
+  ]),
+);
+
+/** A host whose kubelet starts stopped containers again, except those of `broken`. */
+function hostWithPods({ broken = '', hasClient = true } = {}) {
+  const stops: string[] = [];
+  const containers = new Map(Object.keys(MANIFESTS).map((path) => [path.replace(/^.*\/|\.yaml$/g, ''), 1]));
+  const sh = (argv: readonly string[]) => {
+    const [, , script = '', , , component = ''] = argv;
+    if (!hasClient) return { exitCode: 1, stdout: '', stderr: 'no client' };
+    if (script.includes('logs --tail')) return { exitCode: 0, stdout: 'first\nexit: bad certificate\n', stderr: '' };
+    if (script.includes('stop --timeout')) {
+      stops.push(component);
+      containers.set(component, (containers.get(component) ?? 0) + 1);
+      return { exitCode: 0, stdout: '', stderr: '' };
+    }
+    const isGone = component === broken && stops.includes(broken);
+    return { exitCode: 0, stdout: isGone ? '' : `${component}-${containers.get(component)}\n`, stderr: '' };
+  };
+  const http = () => ({ status: 200, body: 'ok' });
+  const units = { kubelet: fakeUnit({ activeState: 'active', subState: 'running' }) };
+  return { host: fakeHost({ files: { ...made, ...MANIFESTS }, commands: { sh }, http, units }), stops };
+}
 
 const PKI = '/etc/kubernetes/pki';
 const node = pkiNode({ apiServer: { certSANs: ['fd00::1', '*.lab.example'] } });
@@ -19,16 +50,17 @@ const made = first.texts();
 const LATER = new Date(NOW.getTime() + 360 * 86_400_000);
 
 interface Renewal {
+  readonly restarts?: boolean;
   readonly names?: readonly string[];
   readonly withinMs?: number;
   readonly dryRun?: boolean;
 }
 
-async function renew(host: FakeHost, { names = RENEWABLE_NAMES, withinMs, dryRun = false }: Renewal = {}) {
+async function renew(host: FakeHost, { names = RENEWABLE_NAMES, withinMs, dryRun = false, restarts = false }: Renewal = {}) {
   const cluster = { encryptionAlgorithm: 'ECDSA-P384', certificateValidityPeriod: '48h0m0s' } as const;
   const options = { issuer: certificateIssuer, cluster, certificatesDir: null, withinMs: withinMs ?? null };
   const context = pkiContext(host, fakeClock(LATER));
-  return runWorkflow(renewCertsWorkflow(names), context, options, { dryRun, skipPhases: [] });
+  return runWorkflow(renewCertsWorkflow(names, { restarts }), context, options, { dryRun, skipPhases: [] });
 }
 
 function certificateIn(host: FakeHost, path: string): CertificateContent {
@@ -60,7 +92,7 @@ describe('certs renew', () => {
     const shape = (text: string | undefined) => text?.replace(/client-(certificate|key)-data: .*/g, '');
     expect(shape(host.text('/etc/kubernetes/admin.conf'))).toBe(shape(made['/etc/kubernetes/admin.conf']));
     expect(warnings.map(({ message }) => message)).toEqual([
-      'restart etcd, kube-apiserver, kube-controller-manager, kube-scheduler to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back',
+      'restart etcd, kube-apiserver, kube-controller-manager, kube-scheduler to use the renewed certificates: rerun the command with --restart',
     ]);
     // Valid for init one year later.
     const context = pkiContext(host, fakeClock(new Date(LATER.getTime() + 3_600_000)));
@@ -74,9 +106,35 @@ describe('certs renew', () => {
     const { warnings } = await renew(host, { names: ['scheduler.conf'] });
     expect(host.performed.map((operation) => 'path' in operation && operation.path)).toEqual(['/etc/kubernetes/scheduler.conf']);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'restart kube-scheduler to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back',
+      'restart kube-scheduler to use the renewed certificates: rerun the command with --restart',
     ]);
     expect((await renew(fakeHost({ files: made }), { names: ['admin.conf'] })).warnings).toEqual([]);
+  });
+
+  it('restarts the components one after the other, each after the previous one is healthy', async () => {
+    const { host, stops } = hostWithPods();
+    const { warnings } = await renew(host, { restarts: true });
+    expect(stops).toEqual(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']);
+    expect(warnings).toEqual([]);
+    const some = hostWithPods();
+    await renew(some.host, { names: ['admin.conf', 'apiserver', 'scheduler.conf'], restarts: true });
+    expect(some.stops).toEqual(['kube-apiserver', 'kube-scheduler']);
+  });
+
+  it('stops at a component that does not start again, and names it with its log', async () => {
+    const { host, stops } = hostWithPods({ broken: 'kube-apiserver' });
+    const error = await renew(host, { restarts: true }).catch((thrown: unknown) => thrown);
+    expect(stops).toEqual(['etcd', 'kube-apiserver']);
+    expect(error).toMatchObject({ exitCode: 1, problems: [{ code: 'STATIC_POD_NOT_RUNNING', host: 'node1' }] });
+    expect((error as AppError).message).toMatch(
+      /^node1: restart\/kube-apiserver: kube-apiserver does not work after the restart: no container of kube-apiserver runs after 36\ds\. Last line of its container log: exit: bad certificate\. The components after it were not restarted\. See crictl .* When kube-apiserver is healthy, rerun kubeletadm certs renew with --restart\. \[STATIC_POD_NOT_RUNNING\]$/,
+    );
+  });
+
+  it('renews nothing if the container runtime cannot be asked', async () => {
+    const { host, stops } = hostWithPods({ hasClient: false });
+    await expect(renew(host, { restarts: true })).rejects.toMatchObject({ exitCode: 3, problems: [{ code: 'CONTAINER_RUNTIME_MUTE' }] });
+    expect([host.performed, stops]).toEqual([[], []]);
   });
 
   it('keeps certificates outside of the configured limit', async () => {
