@@ -28,7 +28,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await checkPrivate(directory);
   const api = await startApiServer({
-    controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle', 'job-runner'],
+    controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle', 'job-runner', 'disruption'],
   });
   // All users of the local host can reach the API server, so the token must be secret.
   const token = generateToken(randomInt);

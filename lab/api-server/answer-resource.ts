@@ -5,6 +5,7 @@ import type { ResourceType } from '../../src/kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { unrecognized } from './decode.ts';
 import { isReview } from './discovery.ts';
+import { evictPod } from './eviction.ts';
 import { type Answer, mediaType, parseBody, readBody } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { PageQuery } from './list-pages.ts';
@@ -42,6 +43,7 @@ export async function answerResource(call: ResourceCall): Promise<Answer> {
   const spansNamespaces = type.namespaced && namespace === '';
   if (request.method === 'HEAD' || (spansNamespaces && !['list', 'watch'].includes(verb))) throw methodNotAllowed();
   if (isReview(type) || subresource === 'token') return review(placed);
+  if (subresource === 'eviction') return evict(placed);
   const answer = VERBS.get(verb);
   if (!answer || (NAMED.includes(verb) && !info.named) || (verb === 'create' && info.named)) throw methodNotAllowed();
   return answer(placed);
@@ -123,6 +125,13 @@ async function review(call: PlacedCall): Promise<Answer> {
     status: 201,
     body: info.subresource === 'token' ? requestToken(type, at, body, reviewContext) : answerReview(type, body, reviewContext),
   };
+}
+
+async function evict(call: PlacedCall): Promise<Answer> {
+  if (call.info.verb !== 'create') throw methodNotAllowed();
+  const { store, registry, clock } = call.context;
+  const body = await requestBodyOf(call);
+  return { status: 201, body: evictPod({ store, registry, now: clock.now() }, call.at, body, writeOptions(call, 'CreateOptions')) };
 }
 
 function watch({ context, info: { query }, type, at, request, response }: PlacedCall): Answer {

@@ -83,5 +83,6 @@ function describe(type: ResourceType): JsonObject {
 function describeSubresource(type: ResourceType, name: string): JsonObject {
   const base = { name: `${type.plural}/${name}`, singularName: '', namespaced: type.namespaced };
   if (name === 'token') return { ...base, group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest', verbs: ['create'] };
+  if (name === 'eviction') return { ...base, group: 'policy', version: 'v1', kind: 'Eviction', verbs: ['create'] };
   return { ...base, kind: type.kind, verbs: name === 'finalize' ? ['update'] : ['get', 'patch', 'update'] };
 }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onAbort } from '../../src/base/abort.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
@@ -12,6 +13,7 @@ import { startBootstrapSigner } from './controllers/bootstrap-signer.ts';
 import { CONTROLLER, type ControllerContext, typeOf } from './controllers/controller.ts';
 import { startCsrApprover } from './controllers/csr-approver.ts';
 import { startCsrSigner } from './controllers/csr-signer.ts';
+import { startDisruption } from './controllers/disruption.ts';
 import { startJobRunner } from './controllers/job-runner.ts';
 import { startNodeLifecycle } from './controllers/node-lifecycle.ts';
 import { startTokenCleaner } from './controllers/token-cleaner.ts';
@@ -26,7 +28,14 @@ import { type LoggedRequest, serveRequest } from './serve-request.ts';
 import { createStore, type Store } from './store.ts';
 import { createWatchStreams } from './watch-streams.ts';
 
-export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-lifecycle' | 'job-runner';
+export type ControllerName =
+  | 'bootstrap-signer'
+  | 'token-cleaner'
+  | 'csr-approver'
+  | 'csr-signer'
+  | 'node-lifecycle'
+  | 'job-runner'
+  | 'disruption';
 
 export interface ApiServerOptions {
   /** Address to listen on and for kubeconfigs; default 127.0.0.1. */
@@ -198,6 +207,7 @@ function startControllers(context: ControllerContext, { controllers = [], signer
     'csr-signer': () => startCsrSigner(context),
     'node-lifecycle': () => startNodeLifecycle(context),
     'job-runner': () => startJobRunner(context),
+    disruption: () => void onAbort(context.signal, startDisruption({ store: context.store, now: () => context.clock.now() })),
   };
   for (const name of controllers) start[name]();
 }

@@ -33,7 +33,15 @@ interface RunningComponent {
 
 const COMPONENTS: readonly StaticPodName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /** Of Kubernetes: they run in the API server of the lab. */
-const CONTROLLERS = ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle', 'job-runner'] as const;
+const CONTROLLERS = [
+  'bootstrap-signer',
+  'token-cleaner',
+  'csr-approver',
+  'csr-signer',
+  'node-lifecycle',
+  'job-runner',
+  'disruption',
+] as const;
 const NO_LISTENERS = '  sl  local_address rem_address   st\n';
 
 /**

@@ -29,6 +29,7 @@ export function clusterWhenFound(server: string, found: Promise<Cluster>): Clust
       update: async (object) => (await client()).update(object),
       patch: async (...words) => (await client()).patch(...words),
       delete: async (ref) => (await client()).delete(ref),
+      evict: async (...words) => (await client()).evict(...words),
       getRaw: async (path) => (await client()).getRaw(path),
       async *watch(kind, options) {
         yield* (await client()).watch(kind, options);

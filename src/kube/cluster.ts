@@ -5,6 +5,14 @@ export type { KubeObject, ObjectMeta, ObjectRef } from './object.ts';
 
 export type PatchType = 'merge' | 'strategic' | 'json';
 
+/**
+ * `evicted`: the pod is being deleted · `gone`: no such pod · `refused` with the HTTP status (429: by a budget or for
+ * overload, 500, 403) and the reason as a clause.
+ */
+export type EvictionResult =
+  | { readonly kind: 'evicted' | 'gone' }
+  | { readonly kind: 'refused'; readonly httpStatus: number; readonly why: string; readonly retryAfterMs: number | null };
+
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: KubeObject;
@@ -49,6 +57,14 @@ export interface Cluster {
   ): Promise<KubeObject>;
   /** Returns null when the object did not exist. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
+  /**
+   * Evicts a pod through the Eviction API, which keeps PodDisruptionBudgets. A pod of another UID is not evicted.
+   * Refusals that a later attempt may overcome are results.
+   */
+  evict(
+    pod: { readonly namespace: string; readonly name: string; readonly uid: string },
+    options?: { readonly gracePeriodSeconds?: number | undefined; readonly dryRun?: boolean },
+  ): Promise<EvictionResult>;
   /**
    * Events after `resourceVersion`, until an end of the stream. Throws CLUSTER_GONE when it has expired: list
    * again.

@@ -516,7 +516,54 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         });
       });
     });
+
+    describe('evict', () => {
+      it('deletes a pod without a budget, and reports one that does not exist', async () => {
+        const pod = await runningPod(cluster, 'evict-1', {});
+        expect(await cluster.evict(pod, { dryRun: true })).toEqual({ kind: 'evicted' });
+        expect(await cluster.evict({ ...pod, uid: '00000000-0000-0000-0000-000000000000' })).toMatchObject({
+          kind: 'refused',
+          httpStatus: 409,
+        });
+        expect(await cluster.evict(pod, { gracePeriodSeconds: 0 })).toEqual({ kind: 'evicted' });
+        expect(await cluster.evict(pod)).toEqual({ kind: 'gone' });
+      });
+
+      it('returns the refusal of a budget, and that of several budgets', async () => {
+        const pod = await runningPod(cluster, 'evict-2', { app: 'evict-2' });
+        const budget = (name: string): KubeObject => ({
+          apiVersion: 'policy/v1',
+          kind: 'PodDisruptionBudget',
+          metadata: { name, namespace: 'default' },
+          spec: { minAvailable: 1, selector: { matchLabels: { app: 'evict-2' } } },
+        });
+        await cluster.create(budget('evict-2a'));
+        expect(await cluster.evict(pod)).toMatchObject({
+          kind: 'refused',
+          httpStatus: 429,
+          why: expect.stringContaining('disruption budget evict-2a'),
+        });
+        await cluster.create(budget('evict-2b'));
+        expect(await cluster.evict(pod)).toMatchObject({ kind: 'refused', httpStatus: 500, why: expect.stringContaining('more than one') });
+      });
+    });
   });
+}
+
+/** A pod that a kubelet has started. */
+async function runningPod(cluster: Cluster, name: string, labels: Readonly<Record<string, string>>) {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', labels },
+    // An existing Node is not needed.
+    spec: { nodeName: 'nowhere', containers: [{ name: 'main', image: 'example.org/main:1' }], automountServiceAccountToken: false },
+  };
+  const { metadata } = await eventually(() => cluster.create(pod));
+  const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name };
+  const conditions = [{ type: 'Ready', status: 'True' }];
+  await cluster.patch(ref, 'merge', { status: { phase: 'Running', conditions } }, { subresource: 'status' });
+  return { namespace: 'default', name, uid: metadata.uid ?? '' };
 }
 
 /** The first events of a watch. */

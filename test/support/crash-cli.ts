@@ -48,6 +48,7 @@ function countingCluster(cluster: Cluster): Cluster {
     update: (object) => after(cluster.update(object)),
     patch: (ref, type, patch, options) => after(cluster.patch(ref, type, patch, options)),
     delete: (ref) => after(cluster.delete(ref)),
+    evict: (pod, options) => after(cluster.evict(pod, options)),
     getRaw: (path) => cluster.getRaw(path),
     close: () => cluster.close(),
   };

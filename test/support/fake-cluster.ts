@@ -1,7 +1,9 @@
 import { createAuthenticator, type UserInfo, userOf } from '../../lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../lab/api-server/authorize.ts';
 import { BOOTSTRAP_OBJECTS } from '../../lab/api-server/bootstrap-objects.ts';
+import { startDisruption } from '../../lab/api-server/controllers/disruption.ts';
 import { servedType } from '../../lab/api-server/discovery.ts';
+import { evictPod } from '../../lab/api-server/eviction.ts';
 import { type Answer, PAGE_NOT_FOUND } from '../../lab/api-server/exchange.ts';
 import { answerNodeProxy, type NodeProxy } from '../../lab/api-server/node-proxy.ts';
 import { createRegistry, type Registry } from '../../lab/api-server/registry.ts';
@@ -13,6 +15,7 @@ import { openWatch } from '../../lab/api-server/watch.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
+import { evictionResult } from '../../src/kube/eviction-result.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object.ts';
 import { REVIEWS, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
@@ -55,6 +58,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   const store = sharedWith?.store ?? createStore();
   const registry = createRegistry({ store, now, gates: { dynamicKubeletConfig } });
   const authenticator = createAuthenticator({ store, now });
+  if (!sharedWith) startDisruption({ store, now });
   const user = options.user ? userOf(options.user.name, options.user.groups) : ADMIN;
   for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(registry, object);
 
@@ -129,6 +133,22 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
         const answer = registry.delete(type, atOf(type, ref), {}, { user });
         return answer.kind === 'Status' ? removedObject(ref, old.metadata.uid) : (answer as KubeObject);
       }),
+    evict: async ({ namespace, name, uid }, { gracePeriodSeconds, dryRun = false } = {}) => {
+      const what = `evict Pod ${namespace}/${name}`;
+      const pods = typeOf({ apiVersion: 'v1', kind: 'Pod' });
+      enter(what);
+      const preconditions = { uid };
+      const deleteOptions = { preconditions, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+      const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
+      try {
+        allow(store, user, pods, { apiVersion: 'v1', kind: 'Pod', namespace, name, verb: 'create', subresource: 'eviction' });
+        evictPod({ store, registry, now: now() }, { namespace, name }, body, { user, dryRun });
+        return { kind: 'evicted' };
+      } catch (error) {
+        if (!(error instanceof StatusError)) throw error;
+        return evictionResult(what, name, error.httpStatus, error.status);
+      }
+    },
     proxyNode: (node, proxy) => void proxies.set(node, proxy),
     getRaw: async (path) => {
       const what = `get ${path}`;

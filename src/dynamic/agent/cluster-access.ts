@@ -83,6 +83,8 @@ function clusterOver(
         to.patch(ref, type, patch, options),
       ),
     delete: (ref) => send(null, (to) => to.delete(ref)),
+    // An agent evicts nothing, and has no right to do so.
+    evict: (pod, options) => send(null, (to) => to.evict(pod, options)),
     getRaw: (path) => send(null, (to) => to.getRaw(path)),
     watch: async function* (kind, options) {
       try {

@@ -5,11 +5,13 @@ import { systemClock } from '../../base/adapters/clock-system.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAppError, usageError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { present } from '../../base/present.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { ExpectedObject } from '../api-answer.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent } from '../cluster.ts';
 import { clusterNoSuchKind, clusterNotAnApi, clusterRefused, clusterWatchInvalid } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
+import { evictionResult } from '../eviction-result.ts';
 import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
 import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-problems.ts';
 import { describeCollection, describeRef, type KubeObject, refOf, removedObject } from '../object.ts';
@@ -144,10 +146,30 @@ function clientOver(client: Client): Cluster {
       if (status === 404) return null;
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
     },
+    evict: (pod, evictOptions) => evict(sender, pod, evictOptions),
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
     watch: (kind, watchOptions) => watchKind(client, () => typeOf(kind), kind, watchOptions),
     close,
   };
+}
+
+/** Before 1.22, API servers know evictions of policy/v1beta1 only. */
+const EVICTION_VERSIONS = ['policy/v1', 'policy/v1beta1'] as const;
+
+async function evict(sender: Sender, { namespace, name, uid }: Parameters<Cluster['evict']>[0], options: Parameters<Cluster['evict']>[1]) {
+  const { gracePeriodSeconds, dryRun = false } = options ?? {};
+  const what = `evict Pod ${namespace}/${name}`;
+  const deleteOptions = { preconditions: { uid }, ...present({ gracePeriodSeconds }), ...(dryRun ? { dryRun: ['All'] } : {}) };
+  const path = resourcePath(resourceOf('v1', 'Pod') as ResourceType, { namespace, name, subresource: 'eviction' });
+  const [newer, older] = EVICTION_VERSIONS;
+  for (const apiVersion of [newer, older]) {
+    const body = { apiVersion, kind: 'Eviction', metadata: { namespace, name }, deleteOptions };
+    const request = { what, method: 'POST', path, body, absent: name, answers: [400, 403, 404, 409, 429, 500, 504] } as const;
+    const { status, body: answer } = await sender.send(request);
+    if (status === 400 && apiVersion === newer) continue;
+    return evictionResult(what, name, status, answer);
+  }
+  throw new Error('unreachable');
 }
 
 function loadTarget({ kubeconfig, root, context, server, env = {} }: KubeClusterOptions) {

@@ -20,6 +20,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Name of the object: 404 for this object is a valid result. A 404 for an unknown path remains an error. */
   readonly absent?: string;
+  /** Further HTTP statuses that are valid results; requests are not repeated for them. */
+  readonly answers?: readonly number[];
   /** A kubelet behind the API server may answer: text responses are passed on, and failures are not retried. */
   readonly proxied?: boolean;
 }
@@ -180,6 +182,7 @@ function pauseBefore(request: ApiRequest, tried: Attempt, attempt: number): numb
   if (tried.kind === 'failed') return request.method === 'GET' && isBrokenConnection(tried.error) ? backOff : null;
   if (request.proxied === true) return null;
   const status = tried.response.statusCode ?? 0;
+  if (request.answers?.includes(status) === true) return null;
   if (status === 429) return Math.min(retryAfterMs(tried.response) ?? backOff, LONGEST_RETRY_AFTER_MS);
   return request.method === 'GET' && status >= 500
     ? Math.max(backOff, Math.min(retryAfterMs(tried.response) ?? 0, LONGEST_RETRY_AFTER_MS))
@@ -198,6 +201,7 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   const body = parseJsonObject(text ?? '');
   const contentType = response.headers['content-type'] ?? '';
   const hint = status === 401 ? connection.credentialFailure() : undefined;
+  if (request.answers?.includes(status) === true) return { status, body: body ?? { message: (text ?? '').trim().split('\n')[0] ?? '' } };
   if (body === null && request.proxied === true && status >= 400)
     throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
   if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);

@@ -19,6 +19,7 @@ function named(server: string, more: Partial<Cluster> = {}): Cluster {
     update: unused,
     patch: unused,
     delete: unused,
+    evict: unused,
     getRaw: unused,
     async *watch() {
       yield { type: 'ADDED', object: { apiVersion: 'v1', kind: 'Node', metadata: { name: server } } };
