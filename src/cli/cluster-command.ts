@@ -18,7 +18,7 @@ export function defineCluster(cluster: Command, on: On): void {
   addOptionGroup(addClusterSettings(adopt, VERSION), HEADINGS.cluster, (group) =>
     group.option(
       '--force-upload',
-      'overwrite a ConfigMap kubelet-config that was not generated from defaults, and the API server address in cluster-info',
+      'overwrite a kubelet-config that was uploaded from --config or edited by hand, and the API server address in cluster-info',
     ),
   );
   addTokenOptions(addDryRunOptions(adopt), TOKEN);
@@ -33,11 +33,11 @@ export function defineCluster(cluster: Command, on: On): void {
   });
 }
 
-const VERSION = 'control plane version for --dry-run if the API server is unreachable (default: version of the API server)';
+const VERSION = 'control plane version, assumed if the API server is unreachable; otherwise the version of the API server is used';
 const TOKEN = 'none; with --print-join-command, an existing usable token, otherwise a new one';
 
 const NOTES =
-  'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. An existing kubelet-config from a file of --config, or edited by an administrator, is kept unless --force-upload is given. The control plane settings are only stored in kubeadm-config. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
+  'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. A kubelet-config that was uploaded from --config or edited by hand is kept unless --force-upload is given. The control plane settings are stored in kubeadm-config, and used for kubelet-config, cluster-info and the join command; the control plane itself is not changed. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
 
 function adoptRequest(_: readonly string[], options: CommandOptions): WithPlan<AdoptRequest> {
   const cluster = kubeconfigRequest(options);

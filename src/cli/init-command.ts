@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { KubeconfigFile } from '../fleet/use-cases/admin-kubeconfig.ts';
 import type { InitRequest, OpenedInit } from '../fleet/use-cases/open-init.ts';
-import { KUBECONFIG_PHASES } from '../kubeadm/config/kubeconfig-phases.ts';
+import { PHASES_WITH_KUBECONFIG } from '../kubeadm/config/kubeconfig-phases.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -89,7 +89,7 @@ export function addInitOptions(command: Command): Command {
       .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
       .option(
         '--force-upload',
-        'overwrite manually edited ConfigMaps (kubelet-config, kube-proxy, coredns) and the API server address in cluster-info',
+        'overwrite the ConfigMaps kubelet-config, kube-proxy and coredns if they were uploaded from --config or edited by hand, and the API server address in cluster-info',
       ),
   );
   return addTokenOptions(command);
@@ -124,7 +124,7 @@ function kubeconfigFile(options: CommandOptions): KubeconfigFile | null {
   return { path, force: false };
 }
 
-const KUBECONFIG = `only for ${KUBECONFIG_PHASES.join(', ')}: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)`;
+const KUBECONFIG = `only for ${PHASES_WITH_KUBECONFIG.join(', ')}: kubeconfig of an administrator of the cluster that the phase changes (default: admin.conf of the host; KUBECONFIG is ignored)`;
 
 const ADOPT_NOTES =
   'init creates a new cluster. To join hosts to a cluster that another program created, run cluster adopt, then join for each host.';

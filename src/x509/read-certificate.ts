@@ -90,7 +90,7 @@ function hasPublicKey({ x509 }: CertificateContent): boolean {
 }
 
 /** Limits the work for hostile input; bundles of clusters are far smaller. */
-export const MOST_CERTIFICATES = 1_000;
+export const MAX_CERTIFICATES = 1_000;
 
 /**
  * Parses the certificates of a PEM text, as `readCertificateChain`. Their public keys may be of a type that OpenSSL cannot
@@ -98,7 +98,7 @@ export const MOST_CERTIFICATES = 1_000;
  * @returns an empty list for a text without certificates; null when one is damaged, or for more than `most`
  * @see client-go util/cert ParseCertsPEM (1.36)
  */
-export function parseCertificates(pem: string, most = MOST_CERTIFICATES): readonly CertificateContent[] | null {
+export function parseCertificates(pem: string, most = MAX_CERTIFICATES): readonly CertificateContent[] | null {
   try {
     return x509CertificatesIn(pem, most)?.map(readOne) ?? null;
   } catch {

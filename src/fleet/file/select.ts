@@ -18,7 +18,7 @@ export interface Selection {
 
 export const ALL_HOSTS: Selection = { limit: [], groups: [] };
 
-/** Criteria that select hosts. */
+/** The fields of a host that a Selection is matched against. */
 export type Selectable = Pick<ResolvedHost, 'name' | 'groups' | 'role' | 'nodeRegistration'>;
 
 /**

@@ -209,7 +209,7 @@ function revertTime(commit: CommitRecord): string {
   return `${new Date(revertsAt(commit) * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** Differences between a host, the fleet file and the files on disk, as clauses. */
+/** How a host differs from the fleet file, and its kubelet from the files on the host, as clauses for one table cell. */
 function driftsOf(outcome: HostOutcome, { commit, nodeName, pending, failures }: Inspected): readonly string[] {
   const found = pendingOf(outcome, nodeName === null ? { pending: [], failures: [] } : { pending, failures });
   const overrides = overridesOf(outcome).length;

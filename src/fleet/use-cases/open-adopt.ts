@@ -44,7 +44,7 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
   const loaded = await loadConfigFile(services, request.config, ADOPT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
   const warnings = [...requireValid(config), ...ignoredFields(loaded)];
-  // adopt has no such phases.
+  // A file for init may skip phases that adopt does not have.
   const skipPhases = config.init?.skipPhases?.filter((name) => hasPhase(adoptWorkflow, name) || !hasPhase(initWorkflow, name));
   const run = withDocument(request.run, { dryRun: config.init?.dryRun, skipPhases });
   const opened = await openCluster(services, request.cluster, { ...run, writes: scope.reporter });

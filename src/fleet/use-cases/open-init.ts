@@ -3,7 +3,7 @@ import { Secret } from '../../base/text/secret.ts';
 import { isSelectedBy, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
-import { KUBECONFIG_PHASES } from '../../kubeadm/config/kubeconfig-phases.ts';
+import { PHASES_WITH_KUBECONFIG } from '../../kubeadm/config/kubeconfig-phases.ts';
 import {
   controlPlaneConnector,
   etcdConnector,
@@ -63,7 +63,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const { reporter } = scope;
   const { onlyPhase } = request.run;
   const { kubeconfig, context } = request.cluster;
-  const hasKubeconfig = KUBECONFIG_PHASES.some((name) => isSelectedBy(onlyPhase ?? '', name));
+  const hasKubeconfig = PHASES_WITH_KUBECONFIG.some((name) => isSelectedBy(onlyPhase ?? '', name));
   if (!hasKubeconfig && (kubeconfig ?? context) !== undefined) throw existingCluster(request);
   const isGiven = isKubeconfigGiven(request.cluster);
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
@@ -128,7 +128,7 @@ function existingCluster({ cluster: { kubeconfig, context }, run: { onlyPhase } 
   if (onlyPhase !== undefined) {
     const message = `${phaseWords(onlyPhase)} has no option ${option}`;
     const join = 'To join hosts to an existing cluster, run kubeletadm cluster adopt, then kubeletadm join for each host';
-    return usageError(message, `Only these phases of init have the option: ${KUBECONFIG_PHASES.join(', ')}. ${join}`);
+    return usageError(message, `Only these phases of init have --kubeconfig: ${PHASES_WITH_KUBECONFIG.join(', ')}. ${join}`);
   }
   const options = `--kubeconfig ${kubeconfig ?? 'FILE'}${context === undefined ? '' : ` --context ${context}`}`;
   const hint = `To join hosts to ${kubeconfig === undefined ? 'an existing cluster' : `the cluster of ${kubeconfig}`}, run kubeletadm cluster adopt ${options}, then kubeletadm join for each host`;

@@ -20,9 +20,7 @@ export interface HostsSettings {
   readonly run: RunSettings;
   /** Absent: the default limits; the command has no options for them. */
   readonly rules?: RulesRequest;
-  /**
-   * Absent: the run takes no lock on the hosts and needs no administrator there, because it only creates new files.
-   */
+  /** Absent: the run takes no lock on the hosts and needs no root privileges there, because it only creates new files. */
   readonly writing?: WritingRequest;
 }
 

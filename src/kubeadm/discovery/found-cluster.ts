@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import { decodeDataField, discoveryCluster, type KubeconfigCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { caPinOf } from '../../x509/ca-pin.ts';
 import { nameInOrder } from '../../x509/describe-certificate.ts';
-import { type CertificateContent, MOST_CERTIFICATES, parseCertificates } from '../../x509/read-certificate.ts';
+import { type CertificateContent, MAX_CERTIFICATES, parseCertificates } from '../../x509/read-certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { caExpired, caNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 
@@ -32,7 +32,7 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
   const certificates = parseCertificates(caPem);
   if (certificates === null)
     return refuse(
-      `its certificate-authority-data contains a certificate that cannot be read, or more than ${MOST_CERTIFICATES.toLocaleString('en')}`,
+      `its certificate-authority-data contains more than ${MAX_CERTIFICATES.toLocaleString('en')} certificates, or one that cannot be read`,
     );
   if (certificates.length === 0) return refuse('its certificate-authority-data contains no certificates');
   return { server: cluster.server, caPem, certificates };

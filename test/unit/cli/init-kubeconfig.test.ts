@@ -108,7 +108,7 @@ describe('init with --kubeconfig', () => {
     async (name) => {
       const services = () => ({ connectCluster: async () => expect.unreachable(), connectHost: async () => expect.unreachable() });
       const result = await runCommand(['init', 'phase', ...name.split(' '), '--kubeconfig', kubeconfig], { services });
-      const stderr = `init phase ${name} has no option --kubeconfig. Only these phases of init have the option: upload-config, upload-certs, bootstrap-token, addon. To join hosts to an existing cluster, run kubeletadm cluster adopt, then kubeletadm join for each host. [USAGE]\n`;
+      const stderr = `init phase ${name} has no option --kubeconfig. Only these phases of init have --kubeconfig: upload-config, upload-certs, bootstrap-token, addon. To join hosts to an existing cluster, run kubeletadm cluster adopt, then kubeletadm join for each host. [USAGE]\n`;
       expect(result).toMatchObject({ code: 2, stdout: '', stderr });
     },
   );

@@ -39,7 +39,7 @@ export interface DesignedFirstNode extends DesignedNode {
 
 /**
  * Computes the KubeletConfiguration of all nodes. The baseline is the user's KubeletConfiguration, otherwise the one in the
- * cluster if an administrator edited it; a generated one is generated again. kubeadm 1.36: init, upload-config kubelet.
+ * cluster if it was uploaded from --config or edited by hand; a generated one is generated again. kubeadm 1.36: init, upload-config kubelet.
  * @throws AppError with exit code 2 for wrong fields in the KubeletConfiguration
  */
 export async function designClusterKubelet(
@@ -110,7 +110,7 @@ export async function controlPlaneVersion(
   return { version, warnings: [{ code: 'KUBERNETES_VERSION_DIFFERS', message }] };
 }
 
-/** The cluster's KubeletConfiguration if an administrator edited it; null if it is missing or generated. */
+/** The cluster's KubeletConfiguration if it was uploaded from --config or edited by hand; null if it is missing or generated. */
 async function readEditedKubeletConfig(cluster: Cluster | null, catalogue: Catalogue, minor: Minor): Promise<ParsedConfig | null> {
   if (cluster === null) return null;
   const name = kubeletConfigMapName(minor);

@@ -351,7 +351,7 @@ describe('the content of cluster-info', () => {
     [
       'a CA certificate that cannot be read',
       () => kubeconfig(cluster({ 'certificate-authority-data': Buffer.from(ca.certPem.replace('MII', 'MIA')).toString('base64') })),
-      /its certificate-authority-data contains a certificate that cannot be read, or more than 1,000\./,
+      /its certificate-authority-data contains more than 1,000 certificates, or one that cannot be read\./,
     ],
     ['no verification', () => kubeconfig(cluster({ 'insecure-skip-tls-verify': true })), /it sets insecure-skip-tls-verify\./],
     [
