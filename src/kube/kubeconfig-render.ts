@@ -1,12 +1,16 @@
 import { Secret, SensitiveText } from '../base/text/secret.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 
-export interface KubeconfigServer {
-  /** Name of the cluster entry; `kubernetes` unless set in the ClusterConfiguration. */
-  readonly clusterName: string;
+/** The API server of a cluster. */
+export interface ClusterServer {
   /** For example `https://10.0.0.1:6443`. */
   readonly server: string;
   readonly caPem: string;
+}
+
+export interface KubeconfigServer extends ClusterServer {
+  /** Name of the cluster entry; `kubernetes` unless set in the ClusterConfiguration. */
+  readonly clusterName: string;
   /** Server name to verify, if different from the address. */
   readonly tlsServerName?: string | undefined;
   readonly proxyUrl?: string | undefined;
@@ -53,7 +57,7 @@ export function clientCertificateFileKubeconfig(
 }
 
 /** In kube-public/cluster-info: one cluster without a name. @see kubeadm 1.36 bootstrap-token cluster-info */
-export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 'server' | 'caPem'>): string {
+export function clusterInfoKubeconfig({ server, caPem }: ClusterServer): string {
   return encodeYaml({
     apiVersion: 'v1',
     clusters: [{ cluster: { 'certificate-authority-data': base64(caPem), server }, name: '' }],

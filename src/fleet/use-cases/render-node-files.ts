@@ -9,17 +9,9 @@ import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { readClusterConfiguration } from '../../kubeadm/workflows/node/cluster-baseline.ts';
-import {
-  controlPlaneVersion,
-  type DesignedFirstNode,
-  designFirstNode,
-  NO_CLUSTER_SETTINGS,
-  settingsOf,
-} from '../../kubeadm/workflows/node/design-first-node.ts';
+import { type DesignedFirstNode, designFirstNode, observeClusterSettings } from '../../kubeadm/workflows/node/design-first-node.ts';
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
 import { observeNode } from '../../kubeadm/workflows/node/observe-node.ts';
-import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
@@ -91,19 +83,9 @@ async function designNode(
 ): Promise<DesignedFirstNode> {
   const running = context.cluster;
   const node = await observeNode(context, options);
-  const { version, warnings } = await controlPlaneVersion(running, cluster, node.facts.kubelet);
-  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
-  const designed = await designFirstNode(
-    context,
-    { ...options, kubelet: kubelet ?? null },
-    {
-      node,
-      cluster: settingsOf(found.model ?? {}, cluster, version),
-      controlPlaneMinor: parseMinor(version) ?? NEWEST_MINOR,
-      running,
-    },
-  );
-  return { ...designed, warnings: [...found.warnings, ...warnings, ...designed.warnings] };
+  const settings = await observeClusterSettings(running, cluster, node.facts.kubelet);
+  const designed = await designFirstNode(context, { ...options, kubelet: kubelet ?? null }, { node, running, ...settings });
+  return { ...designed, warnings: [...settings.warnings, ...designed.warnings] };
 }
 
 function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {

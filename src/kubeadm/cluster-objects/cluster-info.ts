@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { isLoopback, parseIp } from '../../base/text/ip.ts';
 import type { ClusterChange, Warning } from '../../host/plan/change.ts';
-import { clusterInfoKubeconfig } from '../../kube/kubeconfig-render.ts';
+import { type ClusterServer, clusterInfoKubeconfig } from '../../kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml, sameYaml } from '../../kube/same-yaml.ts';
 import { CLUSTER_INFO_NAME, KUBE_PUBLIC } from '../../kube/well-known.ts';
@@ -19,7 +19,7 @@ const SIGNATURE_PREFIX = 'jws-kubeconfig-';
  * The ConfigMap cluster-info without signatures, which the bootstrapsigner of kube-controller-manager adds.
  * @see kubeadm 1.36 phases/bootstraptoken/clusterinfo
  */
-export function clusterInfoMap(apiServer: { readonly server: string; readonly caPem: string }): KubeObject {
+export function clusterInfoMap(apiServer: ClusterServer): KubeObject {
   const data = { [CLUSTER_INFO_KUBECONFIG]: clusterInfoKubeconfig(apiServer) };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: CLUSTER_INFO, data };
 }

@@ -1,5 +1,6 @@
 import { definePhase } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import { type KubeObject, refOf } from '../../kube/object.ts';
 import { bootstrapRbac } from '../cluster-objects/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac, diffClusterInfo } from '../cluster-objects/cluster-info.ts';
@@ -16,7 +17,7 @@ export interface BootstrapTokenInput {
   /** Tokens to create or update; existing tokens that are used unchanged are not included. */
   readonly tokens: readonly DesiredToken[];
   /** Content of cluster-info; null when it is not known. */
-  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly apiServer: ClusterServer | null;
   /** Its address was declared, so it replaces an existing one. */
   readonly replaceAddress: boolean;
   readonly now: Date;

@@ -1,12 +1,13 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts';
 
 export interface ShowJoinCommandInput {
   /** Tokens that nodes can use for discovery and authentication. */
   readonly tokens: readonly Secret[];
-  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly apiServer: ClusterServer | null;
   readonly withhold: boolean;
   /** How control planes join. Null: they cannot, or it was not requested. */
   readonly controlPlane?: (() => JoinsAsControlPlane) | null;

@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
+import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import { caPinsOf } from '../../x509/ca-pin.ts';
 
 /** How a control plane joins: with the key of the uploaded certificates; null: certificates are copied by hand. */
@@ -18,7 +19,7 @@ export interface JoinsAsControlPlane {
  * @see kubeadm 1.36 app/cmd/util/join.go
  */
 export function joinCommand(
-  apiServer: { readonly server: string; readonly caPem: string },
+  apiServer: ClusterServer,
   token: Secret | null,
   controlPlane: JoinsAsControlPlane | null = null,
 ): SensitiveText {

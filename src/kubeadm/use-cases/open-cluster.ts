@@ -7,6 +7,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
@@ -32,7 +33,7 @@ export function isKubeconfigGiven({ kubeconfig, context }: KubeconfigRequest): b
 export interface OpenedCluster {
   /** Null: no API server is configured or, in a dry run, reachable. */
   readonly cluster: Cluster | null;
-  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly apiServer: ClusterServer | null;
   /** tls-server-name of the kubeconfig. */
   readonly tlsServerName?: string | undefined;
   readonly warnings: readonly Warning[];

@@ -1,8 +1,9 @@
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
+import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
-import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
 import { otherMinorWarning } from '../../kubelet/minor-option.ts';
 import { checkNodeFields } from '../../kubelet/validate/check-node-fields.ts';
@@ -13,15 +14,15 @@ import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-to
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubeadm, uploadConfigKubelet } from '../phases/upload-config.ts';
 import { type InitTokenOptions, type InitTokens, planInitTokens } from './bootstrap-tokens.ts';
-import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
-import { controlPlaneVersion, designClusterKubelet, NO_CLUSTER_SETTINGS, settingsOf } from './node/design-first-node.ts';
+import type { FoundClusterConfiguration } from './node/cluster-baseline.ts';
+import { designClusterKubelet, observeClusterSettings } from './node/design-first-node.ts';
 
 interface AdoptOptions extends InitTokenOptions {
   /** ClusterConfiguration and KubeletConfiguration, as declared. */
   readonly config: Pick<LoadedConfig, 'cluster' | 'kubelet'>;
   readonly catalogue: Catalogue;
   /** URL and CA of the API server, from its kubeconfig; null: the kubeconfig contains no CA. */
-  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly apiServer: ClusterServer | null;
   readonly forceUpload: boolean;
   /** The join command omits the token. */
   readonly withholdToken: boolean;
@@ -50,10 +51,7 @@ type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
 async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
   const { config, catalogue, forceUpload, showJoinCommand: show } = options;
   const running = context.cluster;
-  const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);
-  const controlPlaneMinor = parseMinor(version) ?? NEWEST_MINOR;
-  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
-  const cluster = settingsOf(found.model ?? {}, config.cluster ?? {}, version);
+  const { version, found, cluster, controlPlaneMinor, warnings } = await observeClusterSettings(running, config.cluster ?? {}, null);
   const kubelet = await designClusterKubelet({ kubelet: config.kubelet ?? null, catalogue }, { cluster, controlPlaneMinor, running });
   const header = { apiVersion: KUBELET_API_VERSION, kind: 'KubeletConfiguration' };
   const whole = { ...kubelet.layered, config: { ...header, ...kubelet.layered.config } };
@@ -67,7 +65,7 @@ async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {
       ...joinObjects({ version, cluster, found, upload: kubelet.upload, tokens, apiServer, forceUpload, now: context.clock.now() }),
       show: show && { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show },
     },
-    warnings: [...found.warnings, ...versionWarnings, ...(other === null ? [] : [other]), ...kubelet.warnings, ...checked],
+    warnings: [...warnings, ...(other === null ? [] : [other]), ...kubelet.warnings, ...checked],
     refusals: [],
   };
 }

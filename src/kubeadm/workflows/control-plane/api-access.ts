@@ -8,6 +8,7 @@ import { type DefinedPhase, type ObservedPhase, type Phase, type PhaseContext, p
 import type { Cluster } from '../../../kube/cluster.ts';
 import { isAdministrator } from '../../../kube/has-permission.ts';
 import type { HostKubeconfig } from '../../../kube/host-kubeconfig.ts';
+import type { ClusterServer } from '../../../kube/kubeconfig-render.ts';
 import { ADMIN_CONF, SUPER_ADMIN_CONF } from '../../../kube/well-known.ts';
 import { localServer } from '../../control-plane/model.ts';
 import { readHostKubeconfig } from '../../read-host-kubeconfig.ts';
@@ -171,7 +172,7 @@ export interface ApiServerRouteOptions {
     /** Null: its API server is unreachable, in a dry run. */
     readonly cluster: Cluster | null;
     /** URL and CA, for joining nodes; null: it contains no CA. */
-    readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+    readonly apiServer: ClusterServer | null;
   } | null;
   /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;

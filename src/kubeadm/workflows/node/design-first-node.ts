@@ -14,7 +14,7 @@ import type { ClusterConfiguration } from '../../config/model.ts';
 import { problemAsWarning } from '../../config/problem-as-warning.ts';
 import type { UploadKubeletConfigInput } from '../../phases/upload-config.ts';
 import { adviseClusterConfig, mergeClusterKubeletConfig, renderClusterConfig } from '../../render/cluster-config.ts';
-import { type readClusterConfiguration, readConfigMapDocument } from './cluster-baseline.ts';
+import { readClusterConfiguration, readConfigMapDocument } from './cluster-baseline.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
@@ -108,6 +108,18 @@ export async function controlPlaneVersion(
   if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };
   const message = `kubernetesVersion is ${written}, but the API server is ${version}: the version of the API server is used`;
   return { version, warnings: [{ code: 'KUBERNETES_VERSION_DIFFERS', message }] };
+}
+
+/** The settings of a cluster: declared, over those of the running one, with its version as for `controlPlaneVersion`. */
+export async function observeClusterSettings(
+  running: Cluster | null,
+  declared: ClusterConfiguration,
+  kubelet: ObservedNode['facts']['kubelet'],
+) {
+  const { version, warnings } = await controlPlaneVersion(running, declared, kubelet);
+  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
+  const cluster = settingsOf(found.model ?? {}, declared, version);
+  return { version, found, cluster, controlPlaneMinor: parseMinor(version) ?? NEWEST_MINOR, warnings: [...found.warnings, ...warnings] };
 }
 
 /** The cluster's KubeletConfiguration if it was uploaded from --config or edited by hand; null if it is missing or generated. */
