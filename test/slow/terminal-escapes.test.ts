@@ -80,8 +80,8 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
     const more = ['-v', String(verbosity)];
 
     it.each([
-      ['upgrade node', ['upgrade', 'node', '--host', 'node2', '--dry-run']],
-      ['fleet plan', ['fleet', 'plan', '-f', 'FLEET']],
+      ['upgrade node', ['upgrade', 'node', '--host', 'node2', '--dry-run', '--diff']],
+      ['fleet plan', ['fleet', 'plan', '-f', 'FLEET', '--diff']],
       ['fleet drift', ['fleet', 'drift', '-f', 'FLEET', '--diff']],
     ])('of a comment in config.yaml: %s', async (_, argv) => {
       const command = [...argv.map((word) => (word === 'FLEET' ? fleetFile : word)), ...more];
@@ -104,7 +104,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
       mkdirSync(path('etc/cni/net.d'), { recursive: true });
       writeFileSync(path(`etc/cni/net.d/${HOSTILE}.conf`), '');
       try {
-        expectShown(await run(['reset', '--host', 'node2', '--dry-run', '--force', ...more]));
+        expectShown(await run(['reset', '--host', 'node2', '--dry-run', '--diff', '--force', ...more]));
       } finally {
         rmSync(path('etc/cni'), { recursive: true });
       }

@@ -65,7 +65,7 @@ describe.skipIf(requirement('shellcheck of the Vagrant scripts', noShellcheck))(
   });
 });
 
-describe.skipIf(requirement('the Vagrantfile', whyNoVagrant()))('the Vagrantfile', { timeout: 60_000 }, () => {
+describe.skipIf(requirement('the Vagrantfile', whyNoVagrant()))('the Vagrantfile', { timeout: 180_000 }, () => {
   it.each([
     {},
     { WORKERS: '0' },
