@@ -40,8 +40,8 @@ const MAX_NAMED = 3;
 /** @see kubectl 1.36 --help, without the names that kubeletadm has as well */
 const KUBECTL: ReadonlySet<string> = new Set(
   (
-    'annotate attach autoscale cordon cp create debug delete describe drain edit events exec expose get label logs ' +
-    'patch port-forward proxy replace rollout run scale set taint top uncordon wait'
+    'annotate attach autoscale cordon cp create debug delete describe edit events exec expose get label logs ' +
+    'patch port-forward proxy replace rollout run scale set taint top wait'
   ).split(' '),
 );
 

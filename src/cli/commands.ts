@@ -85,6 +85,21 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   AGENT_COMMAND,
   {
+    name: 'drain',
+    description: 'Forecast what a drain of nodes would do, cordon the nodes and evict their pods',
+    load: async () => (await import('./maintenance-command.ts')).defineDrain,
+  },
+  {
+    name: 'uncordon',
+    description: 'Return nodes to service that drain or maintenance start has cordoned',
+    load: async () => (await import('./maintenance-command.ts')).defineUncordon,
+  },
+  {
+    name: 'maintenance',
+    description: 'Start and end the maintenance of nodes, and show nodes that are out of service',
+    load: async () => (await import('./maintenance-command.ts')).defineMaintenance,
+  },
+  {
     name: 'fleet',
     description: 'Manage many hosts with one fleet file',
     load: async () => (await import('./fleet-command.ts')).defineFleet,

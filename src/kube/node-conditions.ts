@@ -22,8 +22,15 @@ export function readyHeartbeat(node: KubeObject): string | null {
   return conditionsOf(node).find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? null;
 }
 
-/** Conditions about the configuration, not about the health of the node. */
-const NOT_ABOUT_THE_NODE = new Set(['KubeletConfigOk']);
+/**
+ * Conditions of KEP-5683, which tell controllers and operators why a node is unavailable.
+ * @see kubernetes/enhancements keps/sig-node/5683-lifecycle-conditions
+ */
+export const LIFECYCLE_CONDITIONS = ['MaintenancePlanned', 'DrainInProgress', 'Drained', 'MaintenanceInProgress'] as const;
+export type LifecycleCondition = (typeof LIFECYCLE_CONDITIONS)[number];
+
+/** Conditions about the configuration and about maintenance, not about the health of the node. */
+const NOT_ABOUT_THE_NODE: ReadonlySet<string> = new Set(['KubeletConfigOk', ...LIFECYCLE_CONDITIONS]);
 
 /** Ready when it is not True, and others (MemoryPressure, ...) that are True. Empty: healthy. */
 export function nodeIssues(node: KubeObject): readonly string[] {

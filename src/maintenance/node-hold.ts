@@ -1,7 +1,8 @@
-import { isJsonObject, parseJsonObject } from '../base/json.ts';
-import { conditionOf } from '../kube/node-conditions.ts';
+import { parseJsonObject } from '../base/json.ts';
+import type { ThisProcess } from '../base/this-process.ts';
+import { conditionOf, LIFECYCLE_CONDITIONS } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { isTrue, objectsAt, textAt } from '../kubelet/documents/values.ts';
+import { isTrue, numberAt, objectsAt, textAt } from '../kubelet/documents/values.ts';
 
 /** The owner of a cordon, as JSON: which run of which operator has cordoned the node. */
 export const CORDON_ANNOTATION = 'kubeletadm.dev/cordoned-by';
@@ -19,18 +20,14 @@ export interface CordonOwner {
   readonly since: string;
   /** Last renewal, in RFC 3339. */
   readonly renewed: string;
+  /** The process of the run and its machine. */
+  readonly process: number;
+  readonly machine: string;
   /** The cordon outlives its run, until `uncordon` or `maintenance end`. */
   readonly isKept: boolean;
   /** What the node is cordoned for, as a clause. */
   readonly reason: string;
 }
-
-/**
- * Conditions of KEP-5683, which tell controllers and operators why a node is unavailable.
- * @see kubernetes/enhancements keps/sig-node/5683-lifecycle-conditions
- */
-export const LIFECYCLE_CONDITIONS = ['MaintenancePlanned', 'DrainInProgress', 'Drained', 'MaintenanceInProgress'] as const;
-export type LifecycleCondition = (typeof LIFECYCLE_CONDITIONS)[number];
 
 /** The beginning of each message of a condition that this program writes. */
 export const CONDITION_MARK = 'kubeletadm: ';
@@ -38,12 +35,14 @@ export const CONDITION_MARK = 'kubeletadm: ';
 /** The owner of the cordon of a node; null: none, or an annotation that this program did not write. */
 export function cordonOwner({ metadata }: KubeObject): CordonOwner | null {
   const found = parseJsonObject(metadata.annotations?.[CORDON_ANNOTATION] ?? '');
-  if (!isJsonObject(found) || textAt(found, 'run') === '') return null;
+  if (found === null || textAt(found, 'run') === '') return null;
   return {
     run: textAt(found, 'run'),
     operator: textAt(found, 'operator'),
     since: textAt(found, 'since'),
     renewed: textAt(found, 'renewed'),
+    process: numberAt(found, 'process') ?? 0,
+    machine: textAt(found, 'machine'),
     isKept: isTrue(found, 'isKept'),
     reason: textAt(found, 'reason'),
   };
@@ -53,13 +52,21 @@ export function isCordoned(node: KubeObject): boolean {
   return isTrue(node, 'spec.unschedulable');
 }
 
-/** Whether another run may take over a cordon: its run has ended without giving it back. */
-export function isExpired({ isKept, renewed }: CordonOwner, now: Date): boolean {
-  const at = Date.parse(renewed);
-  return !isKept && !(now.getTime() - at < HOLD_MS);
+/** The run that inspects nodes. */
+export interface OwnRun {
+  readonly run: string;
+  readonly self: ThisProcess;
+  readonly now: Date;
 }
 
-/** Taints of nodes that somebody is about to remove, or that are down on purpose, with what they mean. */
+/** Whether another run may take over a cordon: its run has ended without giving it back. */
+export function isAbandoned({ isKept, renewed, process, machine }: CordonOwner, { self, now }: Pick<OwnRun, 'self' | 'now'>): boolean {
+  if (isKept) return false;
+  if (machine === self.machine && !self.isRunning(process)) return true;
+  return !(now.getTime() - Date.parse(renewed) < HOLD_MS);
+}
+
+/** Taints of nodes that are about to be removed, or that are down on purpose, with what they mean. */
 const REMOVED: Readonly<Record<string, string>> = {
   'node.kubernetes.io/out-of-service': 'it is out of service',
   ToBeDeletedByClusterAutoscaler: 'the cluster autoscaler deletes it',
@@ -68,21 +75,21 @@ const REMOVED: Readonly<Record<string, string>> = {
 
 /** Why a node is left alone. */
 export interface NodeObstacle {
-  /** `removed` by somebody, in the `maintenance` of another, `held` by another run of this program, or `cordoned`. */
+  /**
+   * `removed` by a component of the cluster · in the `maintenance` of another operator · `held` by a run of this program in progress ·
+   * `cordoned` by hand, or by an earlier command of the same operator.
+   */
   readonly kind: 'removed' | 'maintenance' | 'held' | 'cordoned';
   /** A clause, e.g. `it is cordoned, not by kubeletadm`. */
   readonly why: string;
 }
 
-/**
- * Why a run does not touch a node that others hold; null: it may.
- * @param run id of the own run
- */
-export function obstacleOf(node: KubeObject, { run, now }: { readonly run: string; readonly now: Date }): NodeObstacle | null {
+/** Why a run does not touch a node that others hold; null: it may. */
+export function obstacleOf(node: KubeObject, own: OwnRun): NodeObstacle | null {
   const taint = objectsAt(node, 'spec.taints').find(({ key }) => Object.hasOwn(REMOVED, String(key)));
   if (taint !== undefined) return { kind: 'removed', why: `${REMOVED[String(taint.key)]} (taint ${taint.key})` };
   const foreign = LIFECYCLE_CONDITIONS.flatMap((type) => conditionOf(node, type) ?? []).find(
-    ({ status, message = '' }) => status === 'True' && !message.startsWith(CONDITION_MARK),
+    ({ status, message }) => status === 'True' && message?.startsWith(CONDITION_MARK) !== true,
   );
   if (foreign !== undefined) {
     const { type, reason = '', message = '' } = foreign;
@@ -91,7 +98,10 @@ export function obstacleOf(node: KubeObject, { run, now }: { readonly run: strin
   }
   const owner = cordonOwner(node);
   if (owner === null) return isCordoned(node) ? { kind: 'cordoned', why: 'it is cordoned, not by kubeletadm' } : null;
-  if (owner.run === run || isExpired(owner, now)) return null;
-  const whose = `${owner.operator} has cordoned it since ${owner.since} (${owner.reason}, run ${owner.run})`;
-  return { kind: owner.isKept ? 'maintenance' : 'held', why: whose };
+  if (owner.run === own.run || isAbandoned(owner, own)) return null;
+  const isOwn = owner.isKept && owner.operator === own.self.name;
+  return {
+    kind: isOwn ? 'cordoned' : owner.isKept ? 'maintenance' : 'held',
+    why: `${owner.operator} has cordoned it since ${owner.since} (${owner.reason})`,
+  };
 }

@@ -95,7 +95,11 @@ export function forecastDrain(view: ClusterView, names: readonly string[], rules
   for (const pod of pods) {
     const own = budgets.get(pod.namespace)?.filter((budget) => budget.covers(pod)) ?? [];
     budgetsOf.set(pod, own);
-    for (const budget of own) covered.set(budget, [...(covered.get(budget) ?? []), pod]);
+    for (const budget of own) {
+      const others = covered.get(budget);
+      if (others === undefined) covered.set(budget, [pod]);
+      else others.push(pod);
+    }
   }
   const relevant = [...covered].filter(([, own]) => own.some((pod) => targets.has(pod.node) && isToEvict(pod, rules)));
   const verdicts = new Map(relevant.map(([budget, own]) => [budget, assessBudget(budget, own, view.scales)]));

@@ -1,0 +1,166 @@
+import { AppError, type ExitCode } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { conditionOf, LIFECYCLE_CONDITIONS } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { DrainedNode, DrainSettings } from '../../maintenance/drain/drain-node.ts';
+import { type DrainOutcome, drainNodes } from '../../maintenance/drain/drain-nodes.ts';
+import { drainRefused, nodeHeld, nodeNotFound } from '../../maintenance/drain/drain-problems.ts';
+import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold } from '../../maintenance/drain/hold.ts';
+import { type DrainForecast, forecastDrain } from '../../maintenance/forecast/forecast.ts';
+import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
+import { CONDITION_MARK, type CordonOwner, cordonOwner, isAbandoned, isCordoned, obstacleOf } from '../../maintenance/node-hold.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { findNodeNames, type NodeChoice } from './named-hosts.ts';
+
+/** The nodes of a command. */
+export interface MaintenanceRequest {
+  readonly choice: NodeChoice;
+  readonly cluster: KubeconfigRequest;
+  readonly reporter: Reporter;
+}
+
+export interface DrainRequest extends MaintenanceRequest {
+  readonly dryRun: boolean;
+  readonly settings: Omit<DrainSettings, 'allows'>;
+  readonly limits: Parameters<typeof drainNodes>[3];
+  /** What the nodes are cordoned for, as a clause. */
+  readonly reason: string;
+}
+
+/** Cordons of others by hand, and by earlier commands of the operator, are kept. */
+const ALLOWS = ['cordoned'] as const;
+
+/**
+ * Drains nodes, and leaves them cordoned. Nothing is cordoned if one of them cannot be drained, or is held by others.
+ * @param view.forecast called before the first cordon
+ * @returns null: a dry run, or no node can be drained
+ */
+export async function drainChosenNodes(
+  services: NodeCommandPorts,
+  { choice, cluster: access, reporter, dryRun, settings, limits, reason }: DrainRequest,
+  view: { readonly forecast: (forecast: DrainForecast, held: ReadonlyMap<string, string>) => void },
+): Promise<{ readonly outcomes: readonly DrainOutcome[]; readonly refusal: AppError | null }> {
+  const { clock, signal, self } = services;
+  const drain = async (cluster: Cluster) => {
+    const names = await findNodeNames(services, cluster, choice, { changes: true });
+    const run: HoldRun = { run: await services.newId(), self, clock, reason };
+    const seen = await readClusterView(cluster);
+    const nodes = names.map((name) => nodeNamed(seen.nodes, name));
+    const obstacles = nodes.flatMap((node) => {
+      const obstacle = obstacleOf(node, { ...run, now: clock.now() });
+      return obstacle === null || obstacle.kind === 'cordoned' || obstacle.kind === 'held'
+        ? []
+        : [[node.metadata.name, obstacle.why] as const];
+    });
+    const forecast = forecastDrain(seen, names, settings.rules, settings.timeoutMs);
+    view.forecast(forecast, new Map(obstacles));
+    const held = obstacles.map(([name, why]) => nodeHeld(name, why));
+    const problems = [...held, ...(drainRefused(forecast)?.problems ?? [])];
+    const refusal = problems.length === 0 ? null : new AppError(problems, { exitCode: 3 });
+    if (dryRun || refusal !== null) return { outcomes: [], refusal };
+    const keep = async ({ node, isOurs }: DrainedNode): Promise<void> => {
+      if (!isOurs) return;
+      if (settings.isForMaintenance)
+        await markLifecycle(cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, run);
+      await renewHold(cluster, node, run, { isKept: true });
+    };
+    const outcomes = await drainNodes({ cluster, run, signal, reporter }, names, { ...settings, allows: ALLOWS }, limits, keep);
+    return { outcomes, refusal: null };
+  };
+  return withCluster(services, access, drain, reporter);
+}
+
+function nodeNamed(nodes: readonly KubeObject[], name: string): KubeObject {
+  const found = nodes.find(({ metadata }) => metadata.name === name);
+  if (found === undefined) throw new AppError(nodeNotFound(name), { exitCode: 2 });
+  return found;
+}
+
+/** 0: all drained · 130: interrupted · 1: the only node failed · 4: some of several are not drained. */
+export function drainExitCode(outcomes: readonly DrainOutcome[]): ExitCode {
+  if (outcomes.every(({ outcome }) => outcome === 'changed')) return 0;
+  const interruption = outcomes.find(({ outcome, error }) => outcome === 'interrupted' && error !== null)?.error;
+  if (interruption) return interruption.exitCode;
+  return outcomes.length > 1 ? 4 : (outcomes[0]?.error?.exitCode ?? 1);
+}
+
+/** The result of a node: its cordon was removed, it had none, or it stays. */
+export interface UncordonedNode {
+  readonly node: string;
+  readonly state: 'uncordoned' | 'unchanged' | 'refused';
+  /** Why it is unchanged or refused, as a clause. */
+  readonly why: string;
+}
+
+/**
+ * Ends the maintenance of nodes: removes the conditions and cordons of this program, also those of other operators. Cordons
+ * of others, and of runs in progress, stay.
+ */
+export async function uncordonChosenNodes(services: NodeCommandPorts, { choice, cluster: access, reporter }: MaintenanceRequest) {
+  const { clock, self } = services;
+  const uncordon = async (cluster: Cluster): Promise<readonly UncordonedNode[]> => {
+    const names = await findNodeNames(services, cluster, choice, { changes: true });
+    const nodes = await Promise.all(names.map(async (name) => (await cluster.get(nodeRef(name))) ?? { name }));
+    const missing = nodes.find((node): node is { name: string } => 'name' in node);
+    if (missing !== undefined) throw new AppError(nodeNotFound(missing.name), { exitCode: 2 });
+    const results: UncordonedNode[] = [];
+    for (const node of nodes as readonly KubeObject[]) {
+      const { name } = node.metadata;
+      const mayRelease = (owner: CordonOwner): boolean => owner.isKept || isAbandoned(owner, { self, now: clock.now() });
+      if (await releaseHold(cluster, name, mayRelease)) results.push({ node: name, state: 'uncordoned', why: '' });
+      else results.push({ node: name, ...whyCordoned(node) });
+    }
+    return results;
+  };
+  return withCluster(services, access, uncordon, reporter);
+}
+
+function whyCordoned(node: KubeObject): Pick<UncordonedNode, 'state' | 'why'> {
+  const owner = cordonOwner(node);
+  if (owner !== null) return { state: 'refused', why: `a run of ${owner.operator} is in progress since ${owner.since} (${owner.reason})` };
+  if (isCordoned(node)) return { state: 'refused', why: 'it is cordoned, not by kubeletadm' };
+  return { state: 'unchanged', why: 'it is not cordoned' };
+}
+
+/** Whether and why a node is out of service. */
+export interface NodeMaintenance {
+  readonly node: string;
+  readonly isCordoned: boolean;
+  /** Null: cordoned by others, or not cordoned. */
+  readonly owner: CordonOwner | null;
+  readonly conditions: readonly { readonly type: string; readonly reason: string; readonly message: string; readonly isOurs: boolean }[];
+  /** Why a change would not touch the node, as a clause; null: it would. */
+  readonly obstacle: string | null;
+}
+
+/** @param request.choice undefined: all Nodes that are out of service */
+export async function readMaintenance(
+  services: NodeCommandPorts,
+  { choice, cluster: access }: { readonly choice: NodeChoice | undefined; readonly cluster: KubeconfigRequest },
+): Promise<readonly NodeMaintenance[]> {
+  return withCluster(services, access, async (cluster) => {
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+    const names = choice === undefined ? null : await findNodeNames(services, cluster, choice, { changes: false });
+    const nodes = names === null ? items : names.map((name) => nodeNamed(items, name));
+    const now = services.clock.now();
+    const all = nodes.map((node): NodeMaintenance => {
+      const conditions = LIFECYCLE_CONDITIONS.flatMap((type) => conditionOf(node, type) ?? []).filter(({ status }) => status === 'True');
+      return {
+        node: node.metadata.name,
+        isCordoned: isCordoned(node),
+        owner: cordonOwner(node),
+        conditions: conditions.map(({ type = '', reason = '', message = '' }) => ({
+          type,
+          reason,
+          message,
+          isOurs: message.startsWith(CONDITION_MARK),
+        })),
+        obstacle: obstacleOf(node, { run: '', self: services.self, now })?.why ?? null,
+      };
+    });
+    return names === null ? all.filter((one) => one.isCordoned || one.conditions.length > 0 || one.obstacle !== null) : all;
+  });
+}

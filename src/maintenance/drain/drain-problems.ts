@@ -1,0 +1,92 @@
+import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
+import type { DrainForecast, NodeForecast } from '../forecast/forecast.ts';
+import type { PodProgress } from './next-drain.ts';
+
+/** A drain that did not end. The node was uncordoned again. */
+export function drainFailed(node: string, ended: 'timeout' | 'permission', pods: readonly PodProgress[], timeoutMs: number): Problem {
+  const left = pods.filter(({ stage }) => stage !== 'gone');
+  const shown = left.slice(0, MOST_PODS).map(({ name, stage, why }) => `${name} (${why || stage})`);
+  const more = left.length > MOST_PODS ? `, and ${left.length - MOST_PODS} more` : '';
+  const list = `${shown.join(', ')}${more}`;
+  if (ended === 'permission')
+    return {
+      code: 'DRAIN_NOT_PERMITTED',
+      host: node,
+      message: `cannot drain: pods started after the forecast that need --force or --delete-emptydir-data: ${list}`,
+      hint: `Check these pods, and rerun the command with these options: kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
+    };
+  return {
+    code: 'DRAIN_TIMEOUT',
+    host: node,
+    message: `not drained within ${timeoutMs / 1000} s: ${left.length} ${left.length === 1 ? 'pod remains' : 'pods remain'}: ${list}`,
+    hint: `Check why these pods cannot leave, or raise the time limit: kubeletadm drain ${node} --dry-run`,
+  };
+}
+
+const MOST_PODS = 5;
+
+/** Another client uncordoned the node, or another run took it over. */
+export function holdLost(node: string): Problem {
+  return {
+    code: 'CORDON_LOST',
+    host: node,
+    message: 'another client uncordoned the node, deleted it or took it over during the drain',
+    hint: `Check who changes the node: kubectl describe node ${node}`,
+  };
+}
+
+/** @throws nothing: an AppError as a value */
+export function nodeLeftCordoned(node: string, cause: AppError): AppError {
+  const message = `the node stays cordoned, because the API server did not accept the change: ${cause.problems.map(formatProblem).join('; ')}`;
+  const hint = `When the API server answers: kubeletadm uncordon ${node}`;
+  return new AppError({ code: 'NODE_LEFT_CORDONED', host: node, message, hint }, { cause });
+}
+
+/** Why nodes cannot be drained; nothing was cordoned. */
+export function drainRefused({ nodes }: Pick<DrainForecast, 'nodes'>): AppError | null {
+  const problems = nodes.flatMap(({ node, blockers }) =>
+    blockers
+      .filter(({ isRefusal }) => isRefusal)
+      .map(
+        ({ why, fix, pods }): Problem => ({
+          code: 'DRAIN_BLOCKED',
+          host: node,
+          message: `cannot drain: ${why}: ${namesOf(pods)}`,
+          hint: fix,
+        }),
+      ),
+  );
+  return problems.length === 0 ? null : new AppError(problems, { exitCode: 3 });
+}
+
+/** The node is left alone. */
+export function nodeHeld(node: string, why: string): Problem {
+  return {
+    code: 'NODE_HELD',
+    host: node,
+    message: `not touched: ${why}`,
+    hint: `Wait until that work is finished, or end it: kubeletadm maintenance status ${node}`,
+  };
+}
+
+export function nodeNotFound(node: string): Problem {
+  return { code: 'NODE_NOT_FOUND', host: node, message: 'the cluster has no Node of this name', hint: 'List the Nodes: kubectl get nodes' };
+}
+
+/** Names of pods; long lists are cut. */
+export function namesOf(pods: readonly string[]): string {
+  const more = pods.length > MOST_PODS ? ` and ${pods.length - MOST_PODS} more` : '';
+  return `${pods.slice(0, MOST_PODS).join(', ')}${more}`;
+}
+
+/** `5 pods to evict; waits: …`: the forecast of a node in one line. */
+export function forecastLine({ state, evictable, blockers, unplaced }: NodeForecast): string {
+  if (state === 'drained') return 'no pods to evict';
+  const count = `${evictable.length} ${evictable.length === 1 ? 'pod' : 'pods'} to evict`;
+  const worst = blockers.find(({ isRefusal }) => isRefusal) ?? blockers[0];
+  if (worst !== undefined) {
+    const others = blockers.length > 1 ? ` (and ${blockers.length - 1} more)` : '';
+    return `${count}; ${state === 'blocked' ? 'cannot be drained' : 'will wait'}: ${worst.why}${others}. ${worst.fix}`;
+  }
+  return unplaced.length === 0 ? count : `${count}; ${unplaced.length} fit on no other node (estimate)`;
+}

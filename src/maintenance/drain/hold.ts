@@ -1,0 +1,152 @@
+import type { Clock } from '../../base/clock.ts';
+import { isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { ThisProcess } from '../../base/this-process.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { conditionOf, LIFECYCLE_CONDITIONS, type LifecycleCondition } from '../../kube/node-conditions.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import {
+  CONDITION_MARK,
+  CORDON_ANNOTATION,
+  type CordonOwner,
+  cordonOwner,
+  isCordoned,
+  type NodeObstacle,
+  obstacleOf,
+} from '../node-hold.ts';
+
+/** A run that cordons nodes. */
+export interface HoldRun {
+  /** A random id. */
+  readonly run: string;
+  readonly self: ThisProcess;
+  readonly clock: Clock;
+  /** What nodes are cordoned for, as a clause. */
+  readonly reason: string;
+}
+
+/** Heartbeats and controllers also write to a Node. */
+const MAX_ATTEMPTS = 8;
+
+export function nodeRef(name: string): ObjectRef {
+  return { apiVersion: 'v1', kind: 'Node', name };
+}
+
+/**
+ * Cordons a node with the annotation of the run, in one request. A cordon that this run did not make stays without
+ * annotation, and `isOurs` is false.
+ * @param options.allows obstacles that the operator accepted
+ * @returns the reason not to touch the node, or whether the cordon is that of the run; null: no such Node
+ */
+export async function takeHold(
+  cluster: Cluster,
+  name: string,
+  run: HoldRun,
+  { allows = [] }: { readonly allows?: readonly NodeObstacle['kind'][] } = {},
+): Promise<{ readonly obstacle: NodeObstacle } | { readonly isOurs: boolean } | null> {
+  return withNode(cluster, name, async (node) => {
+    const obstacle = obstacleOf(node, { ...run, now: run.clock.now() });
+    if (obstacle !== null) return allows.includes(obstacle.kind) ? { isOurs: false } : { obstacle };
+    const previous = cordonOwner(node);
+    await patchNode(cluster, node, { annotation: ownerOf(run, previous?.run === run.run ? previous.since : null), unschedulable: true });
+    return { isOurs: true };
+  });
+}
+
+/** Keeps the cordon of the run for longer. @returns false: another run has taken it over, or the node was uncordoned or deleted */
+export async function renewHold(
+  cluster: Cluster,
+  name: string,
+  run: HoldRun,
+  change: { readonly isKept?: boolean } = {},
+): Promise<boolean> {
+  const renewed = await withNode(cluster, name, async (node) => {
+    const owner = cordonOwner(node);
+    if (owner?.run !== run.run || !isCordoned(node)) return false;
+    await patchNode(cluster, node, { annotation: { ...owner, renewed: run.clock.now().toISOString(), ...change } });
+    return true;
+  });
+  return renewed === true;
+}
+
+/**
+ * Removes the conditions of this program from a node, then its cordon: a run that is killed in between leaves the
+ * annotation, by which the next one continues.
+ * @param isOwn whether the cordon may be removed; others stay
+ * @returns whether the node was uncordoned
+ */
+export async function releaseHold(cluster: Cluster, name: string, isOwn: (owner: CordonOwner) => boolean): Promise<boolean> {
+  const released = await withNode(cluster, name, async (node) => {
+    const owner = cordonOwner(node);
+    if (owner === null || !isOwn(owner)) return false;
+    await setConditions(cluster, node, {}, '');
+    const latest = await cluster.get(nodeRef(name));
+    if (latest === null) return false;
+    const still = cordonOwner(latest);
+    if (still === null || !isOwn(still)) return false;
+    await patchNode(cluster, latest, { annotation: null, unschedulable: false });
+    return true;
+  });
+  return released === true;
+}
+
+/** Sets the lifecycle conditions of a held node: those given are True, the others of this program are removed. */
+export async function markLifecycle(
+  cluster: Cluster,
+  name: string,
+  conditions: Readonly<Partial<Record<LifecycleCondition, string>>>,
+  { self, clock, reason }: Pick<HoldRun, 'self' | 'clock' | 'reason'>,
+): Promise<void> {
+  const node = await cluster.get(nodeRef(name));
+  if (node !== null) await setConditions(cluster, node, conditions, `${CONDITION_MARK}${reason}, by ${self.name}`, clock.now());
+}
+
+async function setConditions(
+  cluster: Cluster,
+  node: KubeObject,
+  reasons: Readonly<Partial<Record<LifecycleCondition, string>>>,
+  message: string,
+  now = new Date(0),
+): Promise<void> {
+  const time = now.toISOString().replace(/\.\d+/, '');
+  const conditions = LIFECYCLE_CONDITIONS.flatMap((type): readonly JsonObject[] => {
+    const reason = reasons[type];
+    const current = conditionOf(node, type);
+    if (reason !== undefined) {
+      if (current?.status === 'True' && current.reason === reason && current.message === message) return [];
+      return [{ type, status: 'True', reason, message, lastHeartbeatTime: time, lastTransitionTime: time }];
+    }
+    return current?.message?.startsWith(CONDITION_MARK) === true ? [{ type, $patch: 'delete' }] : [];
+  });
+  if (conditions.length > 0)
+    await cluster.patch(nodeRef(node.metadata.name), 'strategic', { status: { conditions } }, { subresource: 'status' });
+}
+
+function ownerOf({ run, self, clock, reason }: HoldRun, since: string | null): CordonOwner {
+  const now = clock.now().toISOString();
+  return { run, operator: self.name, since: since ?? now, renewed: now, process: self.id, machine: self.machine, isKept: false, reason };
+}
+
+async function patchNode(
+  cluster: Cluster,
+  { metadata }: KubeObject,
+  { annotation, unschedulable }: { readonly annotation: CordonOwner | null; readonly unschedulable?: boolean },
+): Promise<void> {
+  const annotations = { [CORDON_ANNOTATION]: annotation === null ? null : JSON.stringify(annotation) };
+  const spec = unschedulable === undefined ? {} : { spec: { unschedulable: unschedulable ? true : null } };
+  const version = metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion };
+  await cluster.patch(nodeRef(metadata.name), 'merge', { metadata: { annotations, ...version }, ...spec });
+}
+
+/** Repeats the work on a newer Node after a conflict. @returns null: no such Node */
+async function withNode<T>(cluster: Cluster, name: string, work: (node: KubeObject) => Promise<T>): Promise<T | null> {
+  for (let attempt = 1; ; attempt++) {
+    const node = await cluster.get(nodeRef(name));
+    if (node === null) return null;
+    try {
+      return await work(node);
+    } catch (error) {
+      if (!isAppError(error, 'CLUSTER_CONFLICT') || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
