@@ -9,7 +9,7 @@ import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
 import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
 import type { UnitState } from '../host/facts/unit.ts';
 import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/layers/config-source.ts';
-import { assignerDocument } from './dynamic-status.ts';
+import { assignerDocument } from './node-document.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 /** Findings on a host, ready to be printed. */

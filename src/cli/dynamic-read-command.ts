@@ -6,8 +6,8 @@ import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { CheckpointCollectionRequest } from '../fleet/use-cases/open-checkpoint-collection.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { CommandOptions, On } from './command.ts';
+import type { DynamicHistoryRequest } from './dynamic-history.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
-import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
   addClusterOptions,
@@ -41,6 +41,7 @@ import {
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
+import type { DynamicStatusRequest } from './status.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
 export function addBackend(command: Command): Command {
@@ -60,9 +61,7 @@ export function defineReads(dynamic: Command, on: On): void {
     .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
   addNodeSelectionOptions(status);
-  on(addClusterOptions(addBackend(status)), statusRequest, async (...args) =>
-    (await import('./dynamic-status.ts')).runDynamicStatus(...args),
-  );
+  on(addClusterOptions(addBackend(status)), statusRequest, async (...args) => (await import('./status.ts')).runDynamicStatus(...args));
   addSections(status, { notes: STATUS_NOTES });
   const history = dynamic
     .command('history')
@@ -70,7 +69,7 @@ export function defineReads(dynamic: Command, on: On): void {
     .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
     .addOption(readOutputOption());
   on(addFleetNames(addClusterOptions(history)), historyRequest, async (...args) =>
-    (await import('./dynamic-status.ts')).runDynamicHistory(...args),
+    (await import('./dynamic-history.ts')).runDynamicHistory(...args),
   );
 }
 

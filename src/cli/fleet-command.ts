@@ -11,7 +11,6 @@ import { initCommand, validateCommand } from './fleet-init-command.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
 import { addFleetHostOptions, addReport, addRunOptions, fleetRunRequest } from './fleet-options.ts';
 import { definePlan } from './fleet-plan-command.ts';
-import type { FleetStatusRequest } from './fleet-status.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
@@ -41,6 +40,7 @@ import {
 } from './request-parts.ts';
 import { defineFleetReset } from './reset-command.ts';
 import { parallelOf } from './rollout-options.ts';
+import type { FleetStatusRequest } from './status.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
 export function defineFleet(fleet: Command, on: On): void {
@@ -281,7 +281,7 @@ function defineStatus(status: Command, on: On): void {
       watches: watchesStatus(options),
       report: flagText(options, 'report'),
     }),
-    async (...args) => (await import('./fleet-status.ts')).runFleetStatus(...args),
+    async (...args) => (await import('./status.ts')).runFleetStatus(...args),
   );
   addSections(status, { examples: STATUS_EXAMPLES });
 }

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { CommandOptions, On } from './command.ts';
 import { addFleetHostOptions, fleetRunRequest } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addTableOptions } from './options.ts';
-import { hostAddress, tableRequest, verbosityOf } from './request-parts.ts';
+import { addClusterOptions, addHostOption, addTableOptions } from './options.ts';
+import { flagList, hostAddress, tableRequest, verbosityOf } from './request-parts.ts';
 import type { StatusRequest } from './status.ts';
 
 /** `status [HOST|NODE...]`. */
@@ -12,12 +12,15 @@ export function defineStatus(status: Command, on: On): void {
   addOptionGroup(addTableOptions(status), HEADINGS.output, (output) =>
     output.option('-w, --watch', 'after the first table, read again every 10 s and print changed rows until interrupted'),
   );
-  addClusterOptions(addFleetHostOptions(status));
+  addClusterOptions(
+    addFleetHostOptions(addHostOption(status, 'in place of names: host to inspect over SSH, without a fleet file (repeatable)')),
+  );
   on(status, statusRequest, async (...args) => (await import('./status.ts')).runStatus(...args));
   addSections(status, {
     notes:
-      'Hosts of the fleet file and Nodes of the cluster are joined by the Node that each kubelet has registered. Without a fleet file, the table has the Nodes alone. "unknown" means that the value was not read: the lines below the table give the reason.',
-    examples: '  kubeletadm status\n  kubeletadm status edge-017 -o wide\n  kubeletadm status -l pool=edge --watch',
+      'Hosts of the fleet file and Nodes of the cluster are joined by the Node that each kubelet has registered. Without a fleet file, the table has the Nodes alone, or the hosts of --host with their Nodes. If the API server does not answer, the table shows what the hosts themselves report. "unknown" means that the value was not read: the lines below the table give the reason.',
+    examples:
+      '  kubeletadm status\n  kubeletadm status edge-017 -o wide\n  kubeletadm status -l pool=edge --watch\n  kubeletadm status --host root@cp1 --host root@worker1',
   });
 }
 
@@ -25,6 +28,7 @@ function statusRequest(names: readonly string[], options: CommandOptions): Statu
   return {
     ...fleetRunRequest(options),
     names: [...new Set(names.map(hostAddress))],
+    hosts: [...new Set(flagList(options, 'host').map(hostAddress))],
     output: { ...tableRequest(options), verbosity: verbosityOf(options) },
     watches: options.watch === true,
   };

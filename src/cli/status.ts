@@ -1,95 +1,112 @@
-import { type ExitCode, formatProblem } from '../base/errors.ts';
-import { formatAge } from '../base/text/age.ts';
-import { type Overview, type OverviewRequest, type OverviewRow, readOverview, watchOverview } from '../fleet/use-cases/overview.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { type NodeStatusRequest, readNodeStatus, watchNodeStatus } from '../dynamic/use-cases/node-status.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import type { FleetStatus } from '../fleet/use-cases/fleet-status.ts';
+import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
+import { type NodeChoice, openNodeNames } from '../fleet/use-cases/named-hosts.ts';
+import {
+  type Overview,
+  type OverviewRequest,
+  overviewOfHosts,
+  overviewOfNodes,
+  readHosts,
+  readOverview,
+  watchOverview,
+} from '../fleet/use-cases/overview.ts';
 import type { Services } from './output/services.ts';
 import { showTable, type TableRequest } from './show-table.ts';
-import { watchRun } from './watch-run.ts';
-import { tableWatch, type WatchedTable } from './watch-table.ts';
+import { ALL, HOSTS, NODES, type StatusView, tableOf } from './status-views.ts';
+import { type RunWatch, watchRun } from './watch-run.ts';
+import { tableWatch } from './watch-table.ts';
 
-export interface StatusRequest extends OverviewRequest {
+interface Shown {
   readonly output: TableRequest & { readonly verbosity: number };
   /** Print changed rows until interrupted. */
   readonly watches: boolean;
 }
 
+export interface StatusRequest extends OverviewRequest, Shown {}
+
+export interface FleetStatusRequest extends FleetRunRequest, Shown {
+  /** The file of the HTML report; undefined: none. */
+  readonly report: string | undefined;
+}
+
+export interface DynamicStatusRequest extends Omit<NodeStatusRequest, 'names' | 'selector'>, Shown {
+  /** Undefined: all Nodes. */
+  readonly choice: NodeChoice | undefined;
+}
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
+
 /** `status [HOST|NODE...]`: hosts and Nodes in one table. Exit code as `fleet status`. */
 export async function runStatus(services: Services, request: StatusRequest): Promise<ExitCode> {
-  const { output } = request;
-  const now = services.clock.now();
-  const watch = watchRun(services, { format: 'text', verbosity: output.verbosity }, { title: 'status', reads: true });
+  const read = (view: RunWatch): Promise<Overview> => readOverview(services, request, view).finally(() => view.close());
+  if (request.watches)
+    return watchOverview(services, (view) => readOverview(services, request, view), watched(services, request, 'status', ALL));
+  return show(services, request, ALL, await read(watchOf(services, request, 'status')), (items, { unseen }) => ({
+    ...{ apiVersion: API_VERSION, kind: 'Status', items, unseen },
+  }));
+}
+
+/** `fleet status`: the hosts of the fleet file. */
+export async function runFleetStatus(services: Services, request: FleetStatusRequest): Promise<ExitCode> {
+  const { report: file } = request;
+  const read = (view: Pick<RunWatch, 'reporter' | 'ports'>, readsCertificates = false): Promise<FleetStatus> =>
+    readHosts(services, request, { ...view, readsCertificates });
+  if (request.watches)
+    return watchOverview(services, async (view) => overviewOfHosts(await read(view)), watched(services, request, 'fleet status', HOSTS));
+  const watch = watchOf(services, request, 'fleet status');
+  const once = (readsCertificates: boolean): Promise<FleetStatus> => read(watch, readsCertificates).finally(() => watch.close());
+  const status =
+    file === undefined
+      ? await once(false)
+      : await (await import('./report/report-file.ts')).reportStatus(services, { file, subject: fleetFileOf(request.file) }, () =>
+          once(true),
+        );
+  return show(services, request, HOSTS, overviewOfHosts(status), (hosts) => ({ apiVersion: API_VERSION, kind: 'FleetStatus', hosts }));
+}
+
+/** `dynamic status [NODE...]`: the Nodes of the cluster. */
+export async function runDynamicStatus(services: Services, { choice, ...rest }: DynamicStatusRequest): Promise<ExitCode> {
+  const names = choice === undefined || choice.kind === 'selector' ? [] : await openNodeNames(services, rest.cluster, choice);
+  const request = { ...rest, names, selector: choice?.kind === 'selector' ? choice.selector : undefined };
   if (request.watches) {
-    watch.close();
-    const show = tableWatch(services.output, output);
-    return watchOverview(services, request, { ...watch, changed: (overview) => show(tableOf(overview, services.clock.now())) });
+    const { reporter, changed } = watched(services, request, 'dynamic status', NODES);
+    return watchNodeStatus(services, request, { reporter, changed: ({ nodes }) => changed(overviewOfNodes(nodes)) });
   }
-  const overview = await readOverview(services, request, watch).finally(() => watch.close());
-  const { rows, unseen, failure } = overview;
-  const table = tableOf(overview, now);
-  const notes = [...table.rows.flatMap((row) => row.notes), ...unseen.map((what) => `Not read: ${what}.`)];
-  const document = (): object => ({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'Status', items: rows.map(documentOf), unseen });
+  const { nodes } = await readNodeStatus(services, request);
+  return show(services, request, NODES, overviewOfNodes(nodes), (items) => ({ apiVersion: API_VERSION, kind: 'NodeConfigList', items }));
+}
+
+function watchOf(services: Services, { output }: Shown, title: string): RunWatch {
+  return watchRun(services, { format: 'text', verbosity: output.verbosity }, { title, reads: true });
+}
+
+/** Prints changed rows; a live display would be between them. */
+function watched(services: Services, request: Shown, title: string, view: StatusView) {
+  const watch = watchOf(services, request, title);
+  watch.close();
+  const print = tableWatch(services.output, request.output);
+  return { ...watch, changed: (overview: Overview) => print(tableOf(view, overview, services.clock.now(), { withProblems: true })) };
+}
+
+/** Prints an overview once. @throws the problems of hosts that were not inspected */
+function show(
+  services: Services,
+  { output }: Shown,
+  view: StatusView,
+  overview: Overview,
+  documentOf: (rows: readonly object[], overview: Overview) => object,
+): ExitCode {
+  const table = tableOf(view, overview, services.clock.now());
+  const notes = [...table.rows.flatMap((row) => row.notes), ...overview.unseen.map((what) => `Not read: ${what}.`)];
+  const document = (): object =>
+    documentOf(
+      table.rows.map((row) => row.document),
+      overview,
+    );
   showTable(services.output, { ...table, notes, document }, output);
-  if (failure !== null) throw failure;
+  if (overview.failure !== null) throw overview.failure;
   return 0;
-}
-
-function documentOf({ certificate, ...row }: OverviewRow): object {
-  return { ...row, certificate: certificate === null ? null : { ...certificate, notAfter: certificate.notAfter?.toISOString() ?? null } };
-}
-
-const UNKNOWN = 'unknown';
-
-function tableOf({ rows, failure }: Overview, now: Date): WatchedTable {
-  const reported = new Set((failure?.problems ?? []).map(({ host }) => host));
-  return {
-    columns: ['HOST', 'NODE NAME', 'STATUS', 'KUBELET', 'CONFIG', 'DRIFT', 'CHANGE', 'CERTIFICATES'],
-    wide: ['CONFIGMAP', 'CERTIFICATE FILE'],
-    rows: rows.map((row) => ({
-      name: row.host === null ? `node/${row.node}` : `host/${row.host}`,
-      cells: [
-        row.host ?? UNKNOWN,
-        row.node ?? UNKNOWN,
-        row.ready ?? UNKNOWN,
-        row.kubelet ?? UNKNOWN,
-        shortName(row.configuration),
-        driftText(row),
-        row.change ?? UNKNOWN,
-        expiryText(row, now),
-      ],
-      wide: [row.configuration?.includes('/') === true ? row.configuration : 'none', row.certificate?.path ?? UNKNOWN],
-      document: documentOf(row),
-      notes: notesOf(
-        row,
-        reported.has(row.host ?? '') ? (failure?.problems ?? []).filter(({ host }) => host === row.host).map(formatProblem) : [],
-      ),
-    })),
-    empty: 'No hosts or Nodes found.',
-  };
-}
-
-/** A ConfigMap without its namespace; a path as it is. */
-function shortName(configuration: string | null): string {
-  if (configuration === null) return UNKNOWN;
-  return configuration.startsWith('/') ? configuration : configuration.replace(/^[^/ ]+\//, '');
-}
-
-function driftText({ drift, changed }: OverviewRow): string {
-  if (drift === null) return UNKNOWN;
-  if (drift.length === 0) return 'none';
-  return `${drift.length} ${drift.length === 1 ? 'difference' : 'differences'}${changed === null ? '' : `: ${changed} changed`}`;
-}
-
-/** `client in 34d`; an expired one, or one with another error, says so. */
-function expiryText({ certificate }: OverviewRow, now: Date): string {
-  if (certificate === null || certificate.notAfter === null) return UNKNOWN;
-  const left = certificate.notAfter.getTime() - now.getTime();
-  return left <= 0 ? `${certificate.role} expired` : `${certificate.role} in ${formatAge(left)}`;
-}
-
-/** The differences, and why parts are unknown. A problem of a host is printed on standard error. */
-function notesOf({ host, node, drift, unseen }: OverviewRow, problems: readonly string[]): readonly string[] {
-  const name = host ?? node;
-  return [
-    ...(drift ?? []).map((one) => `${name}: ${one}`),
-    ...(problems.length > 0 ? [] : unseen.map((why) => `${name}: not read: ${why}`)),
-  ];
 }

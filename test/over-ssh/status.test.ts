@@ -103,8 +103,57 @@ ${more}`,
       ['unknown', 'node-two', 'Ready', 'v1.36.2'],
       ['unknown', 'node1', 'Ready', 'v1.36.2'],
     ]);
-    expect(stdout).toContain('Not read: hosts: no fleet file fleet.yaml, so drift, certificates and unconfirmed changes are unknown.\n');
+    expect(stdout).toContain(
+      'Not read: hosts: no fleet file fleet.yaml and no --host, so drift, certificates and unconfirmed changes are unknown.\n',
+    );
     expect((await status('node/node1', '--kubeconfig', lab.kubeconfig, '-o', 'name')).stdout).toBe('node/node1\n');
+  });
+
+  it('shows what SSH shows if the API server does not answer', async () => {
+    const dead = join(directory, 'dead.conf');
+    writeFileSync(dead, readFileSync(lab.kubeconfig, 'utf8').replace(/server: .*/, 'server: https://127.0.0.1:1'));
+    const known = ['node1', 'unknown', 'v1.36.2', 'file', 'unknown', 'none', expect.stringMatching(/^\w+ in \d+/)];
+    const unread =
+      /^the Nodes were not read: cannot reach the API server https:\/\/127\.0\.0\.1:1: connection refused\. .*\[CLUSTER_UNREACHABLE\]\n$/;
+    const all = await fleet('--kubeconfig', dead);
+    expect(all).toMatchObject({ code: 1, stderr: expect.stringMatching(unread) });
+    expect(rows(all.stdout).slice(1)).toEqual([
+      ['first', ...known],
+      ['second', 'node-two', ...known.slice(1)],
+    ]);
+    expect(await fleet('second', '-o', 'name', '--kubeconfig', dead)).toMatchObject({ code: 1, stdout: 'host/second\n' });
+    const old = await runCommand(['fleet', 'status', '-f', file, '--limit', 'first', '--kubeconfig', dead], { env });
+    expect(old).toMatchObject({ code: 1, stderr: expect.stringMatching(unread) });
+    expect(rows(old.stdout)[1]).toEqual([
+      'first',
+      'node1',
+      'yes',
+      'v1.36.2',
+      expect.stringMatching(/^[0-9a-f]{12}$/),
+      'file',
+      'ok',
+      '-',
+      '-',
+    ]);
+    expect(await status('--kubeconfig', dead)).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('shows hosts without a fleet file, with their Nodes if the cluster is known', async () => {
+    const hosts = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--host', 'node3'];
+    const { code, stdout, stderr } = await status(...hosts, '--kubeconfig', lab.kubeconfig);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(rows(stdout).slice(1)).toEqual([
+      ['node1', 'node1', 'Ready', 'v1.36.2', 'file', 'unknown', 'none', expect.stringMatching(/^\w+ in \d+/)],
+      ['node3', 'unknown', 'no Node', 'v1.36.2', 'unknown', 'unknown', 'none', 'unknown'],
+      ['Not read: drift: the hosts were compared with no fleet file.'],
+    ]);
+    const alone = await status(...hosts);
+    expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('Not read: Nodes: no kubeconfig was found.\n') });
+    expect(rows(alone.stdout)[1]?.slice(0, 3)).toEqual(['node1', 'node1', 'unknown']);
+    expect(await fleet('--host', 'node1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--host inspects hosts without a fleet file'),
+    });
   });
 
   it('prints a document', async () => {

@@ -1,6 +1,6 @@
-import { type AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { type AssessedNode, assessNodes } from '../../dynamic/workflows/read-nodes.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
@@ -28,7 +28,9 @@ import { type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from 
 import { declaredConfiguration } from '../file/inventory-document.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import { hostHistory } from '../history/host-history.ts';
+import type { HostTarget } from '../host-target.ts';
 import { shownChanges } from '../plan/operations.ts';
+import { onHost } from '../ports.ts';
 import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import { type ComparePorts, type CompareView, compareHosts } from './compare-hosts.ts';
@@ -127,13 +129,66 @@ export async function fleetStatus(
     return {
       rows: outcomes.map((outcome) => {
         const { ssh, groups = [] } = declared.get(outcome.host) ?? {};
-        return { ...rowOf(outcome, inspected.get(outcome.host) ?? null, nodes), address: ssh?.address ?? outcome.host, groups };
+        const found = inspected.get(outcome.host) ?? null;
+        const host = { host: outcome.host, address: ssh?.address ?? outcome.host, groups };
+        return rowOf(host, found, { nodes, drift: found === null ? null : driftsOf(outcome, found) });
       }),
       certificates,
       details: readsDetails ? details : undefined,
       failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal, reads: true }),
     };
   });
+}
+
+/** The Nodes of a cluster, as objects and with their dynamic configuration. */
+export interface ClusterNodes {
+  readonly byName: ReadonlyMap<string, KubeObject>;
+  readonly assessed: readonly AssessedNode[];
+}
+
+/** @returns null when the credentials may not list Nodes */
+export async function readClusterNodes(cluster: Cluster, now: Date): Promise<ClusterNodes | null> {
+  const byName = await nodesOf(cluster);
+  return byName === null ? null : { byName, assessed: await assessNodes(cluster, [], { now }) };
+}
+
+/** A host that is inspected without a fleet file, or without the cluster of its fleet file. */
+export interface InspectedTarget extends Pick<HostStatusRow, 'host' | 'groups'> {
+  readonly target: HostTarget;
+}
+
+/**
+ * The status of hosts as far as SSH shows it: reachability, kubelet, health, certificates and unconfirmed changes.
+ * @param nodes the Nodes of the cluster; null: unknown
+ */
+export async function inspectHosts(
+  services: ComparePorts,
+  hosts: readonly InspectedTarget[],
+  { nodes, parallel }: { readonly nodes: ClusterNodes | null; readonly parallel: number },
+): Promise<FleetStatus> {
+  const { clock, signal } = services;
+  const catalogue = await loadCatalogue();
+  const certificates: HostCertificate[] = [];
+  const problems: Problem[] = [];
+  const queries = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...nodeCertificates.queries };
+  const rows = await inParallel(hosts, parallel, async ({ target, ...named }) => {
+    const { host: name } = named;
+    const address = target.member?.ssh.address ?? target.address ?? name;
+    const read = onHost(services, target, async (connection) => {
+      const host = runHost(connection, { clock, parseText: parseEqualTextsOnce() }, queries);
+      const inspected = await inspectHost(host, catalogue, signal);
+      certificates.push(...(await readCertificates(services, host, { name, role: 'control-plane' })));
+      return inspected;
+    });
+    const inspected = await read.catch((error: unknown) => {
+      if (!isAppError(error) || signal.aborted) throw error;
+      problems.push(...error.problems.map((problem) => ({ host: name, ...problem })));
+      return null;
+    });
+    return rowOf({ ...named, address }, inspected, { nodes: nodes?.byName ?? null, drift: null });
+  });
+  const details = { drifts: new Map(), nodes: nodes?.assessed ?? null };
+  return { rows, certificates, details, failure: problems.length === 0 ? null : new AppError(problems) };
 }
 
 /** The facts of a host that a status shows in addition to its plan. */
@@ -184,15 +239,19 @@ async function nodesOf(cluster: Cluster): Promise<ReadonlyMap<string, KubeObject
   }
 }
 
+/**
+ * @param inspected null: the host was not inspected
+ * @param nodes null: unknown
+ * @param drift null: unknown, the host was compared with no fleet file
+ */
 function rowOf(
-  outcome: HostOutcome,
+  host: Pick<HostStatusRow, 'host' | 'address' | 'groups'>,
   inspected: Inspected | null,
-  nodes: ReadonlyMap<string, KubeObject> | null,
-): Omit<HostStatusRow, 'address' | 'groups'> {
-  const { host } = outcome;
+  { nodes, drift }: { readonly nodes: ReadonlyMap<string, KubeObject> | null; readonly drift: readonly string[] | null },
+): HostStatusRow {
   const node = inspected?.nodeName === null || inspected === null ? undefined : nodes?.get(inspected.nodeName);
   return {
-    host,
+    ...host,
     reachable: inspected !== null,
     kubelet: inspected?.kubeletVersion ?? null,
     config: inspected?.configHash ?? null,
@@ -200,7 +259,7 @@ function rowOf(
     health: inspected?.health ?? null,
     node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
     nodeName: inspected?.nodeName ?? null,
-    drift: inspected === null ? null : driftsOf(outcome, inspected).join(', ') || 'none',
+    drift: inspected === null || drift === null ? null : drift.join(', ') || 'none',
     unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
   };
 }
@@ -230,41 +289,4 @@ function plannedDrift({ plan, error, status }: HostOutcome, nodeName: string | n
   const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
   const count = shownChanges(changes, 0).length;
   return count === 0 ? [] : [`${count} ${count === 1 ? 'change' : 'changes'}`];
-}
-
-/** Pause between two reads. Each read connects to all selected hosts. */
-const PAUSE_MS = 10_000;
-
-const SILENT: Reporter = { report: () => undefined };
-
-/**
- * Reads the status of the selected hosts again and again, until the run is interrupted. A read that fails, for example
- * because the API server is unreachable, is reported once and repeated.
- * @param first the status that the caller has read
- * @param view.changed receives each status, `first` included
- * @throws the reason of the interruption
- */
-export async function watchFleetStatus(
-  services: ComparePorts,
-  request: FleetRunRequest,
-  first: FleetStatus,
-  { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: FleetStatus) => void },
-): Promise<never> {
-  const { clock, signal } = services;
-  changed(first);
-  let issue: string | null = null;
-  for (;;) {
-    await clock.sleep(PAUSE_MS, signal);
-    try {
-      // Warnings about hosts and the cluster were printed by the first read.
-      const status = await fleetStatus(services, request, { reporter: SILENT, ports: { signal, reporterOf: () => SILENT } });
-      signal.throwIfAborted();
-      issue = null;
-      changed(status);
-    } catch (error) {
-      if (signal.aborted || !isAppError(error)) throw error;
-      if (issue !== error.message) reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${error.message}: retrying` });
-      issue = error.message;
-    }
-  }
 }

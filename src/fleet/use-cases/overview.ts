@@ -1,15 +1,29 @@
 import type { RunTime } from '../../base/clock.ts';
-import { type AppError, isAppError, usageError } from '../../base/errors.ts';
+import { AppError, isAppError, usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
 import { type AssessedNode, assessNodes } from '../../dynamic/workflows/read-nodes.ts';
 import { isNodeReference, parseNodeName } from '../../kube/node-name.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
+import type { OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
 import type { Drift } from '../drift/drift.ts';
-import { hostsOfPattern } from '../file/select.ts';
+import { hostsOfPattern, selectHosts } from '../file/select.ts';
+import { targetName } from '../host-target.ts';
+import type { NamedHostPorts } from '../ports.ts';
 import type { ComparePorts, CompareView } from './compare-hosts.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { type FleetStatus, fleetStatus, type HostCertificate, type HostStatusRow } from './fleet-status.ts';
+import {
+  type FleetStatus,
+  fleetStatus,
+  type HostCertificate,
+  type HostStatusRow,
+  type InspectedTarget,
+  inspectHosts,
+  readClusterNodes,
+} from './fleet-status.ts';
+import { fleetTargets } from './host-access.ts';
 import { fleetFileOf, readFleet } from './load-fleet.ts';
+import { findTargets } from './named-hosts.ts';
 
 /** A host of the fleet file with its Node, or one of them. Null: not seen, so that nothing is known. */
 export interface OverviewRow {
@@ -29,6 +43,10 @@ export interface OverviewRow {
   readonly certificate: Pick<HostCertificate, 'role' | 'path' | 'notAfter' | 'state'> | null;
   /** Why parts are unknown. */
   readonly unseen: readonly string[];
+  /** The host as inspected; null: no host is known. */
+  readonly inspected: HostStatusRow | null;
+  /** The Node with its dynamic configuration; null: unknown, or the host has none. */
+  readonly dynamic: AssessedNode | null;
 }
 
 export interface Overview {
@@ -39,21 +57,26 @@ export interface Overview {
   readonly failure: AppError | null;
 }
 
+export type OverviewPorts = ComparePorts & NamedHostPorts & OpenClusterPorts & RunTime;
+
 export interface OverviewRequest extends FleetRunRequest {
   /** Hosts of the fleet file and Nodes; empty: all. */
   readonly names: readonly string[];
+  /** Hosts that are inspected without a fleet file; empty: those of the fleet file. */
+  readonly hosts: readonly string[];
 }
 
 /**
  * The hosts of the fleet file and the Nodes of the cluster, joined by the Node that each kubelet has registered. Without a fleet file:
- * the Nodes alone.
- * @throws AppError for an unknown name; the errors of the cluster
+ * the Nodes alone, or the hosts of `--host` with them. Without an API server: what SSH shows of the hosts.
+ * @throws AppError for an unknown name; the errors of the cluster if no host is inspected
  */
 export async function readOverview(
-  services: ComparePorts & RunTime,
+  services: OverviewPorts,
   request: OverviewRequest,
   view: Pick<CompareView, 'reporter' | 'ports'>,
 ): Promise<Overview> {
+  if (request.hosts.length > 0) return overviewOfTargets(services, request);
   const file = fleetFileOf(request.file);
   const hasFleet =
     request.file !== undefined ||
@@ -66,20 +89,98 @@ export async function readOverview(
     const nodes = await withCluster(services, request.cluster, (cluster) =>
       assessNodes(cluster, request.names.map(nodeName), { now: services.clock.now(), labelSelector: selection.selector?.text }),
     );
-    const unseen = [`hosts: no fleet file ${file}, so drift, certificates and unconfirmed changes are unknown`];
-    return { rows: nodes.map((node) => rowOfNode(node, null)), unseen, failure: null };
+    const unseen = [`hosts: no fleet file ${file} and no --host, so drift, certificates and unconfirmed changes are unknown`];
+    return { ...overviewOfNodes(nodes), unseen };
   }
   const limit = await declaredNames(services, request);
-  const status = await fleetStatus(
-    services,
-    { ...request, selection: { ...selection, limit: [...selection.limit, ...limit] } },
-    { ...view, readsCertificates: true, readsDetails: true },
+  const selected = { ...request, selection: { ...selection, limit: [...selection.limit, ...limit] } };
+  const onlyHosts = bySelection || selection.selector !== undefined;
+  const status = await readHosts(services, selected, { ...view, readsCertificates: true, readsDetails: true });
+  return joined(status, request.names, { onlyHosts });
+}
+
+/**
+ * The status of the hosts of a fleet. Without an API server: what SSH shows of them; `failure` then begins with the problem of the
+ * cluster.
+ * @throws as `fleetStatus`, except for a cluster that is unreachable
+ */
+export async function readHosts(
+  services: OverviewPorts,
+  request: FleetRunRequest,
+  view: Parameters<typeof fleetStatus>[2],
+): Promise<FleetStatus> {
+  try {
+    return await fleetStatus(services, request, view);
+  } catch (error) {
+    if (!isWithoutCluster(error)) throw error;
+    const status = await inspectHosts(services, await hostsOfFleet(services, request), { nodes: null, parallel: request.rules.parallel });
+    return withoutCluster(status, error);
+  }
+}
+
+/** The API server does not answer, or its address is unknown. */
+function isWithoutCluster(error: unknown): error is AppError {
+  return ['CLUSTER_UNREACHABLE', 'CLUSTER_UNAUTHORIZED', 'CLUSTER_ERROR', 'NO_API_SERVER', 'KUBECONFIG_FILE_UNREADABLE'].some((code) =>
+    isAppError(error, code),
   );
-  return joined(status, request.names, { onlyHosts: bySelection || selection.selector !== undefined });
+}
+
+function withoutCluster(status: FleetStatus, error: AppError): FleetStatus {
+  const problems = error.problems.map((problem) => ({ ...problem, message: `the Nodes were not read: ${problem.message}` }));
+  return { ...status, failure: new AppError([...problems, ...(status.failure?.problems ?? [])], { cause: error }) };
+}
+
+async function hostsOfFleet(services: OverviewPorts, request: FleetRunRequest): Promise<readonly InspectedTarget[]> {
+  const fleet = await readFleet(services, request);
+  const targetOf = await fleetTargets(services, request.connection, fleet.file);
+  const selected = selectHosts(fleet.hosts, request.selection);
+  return selected.map((host) => ({ host: host.name, groups: host.groups ?? [], target: targetOf(host) }));
+}
+
+/** The hosts of `--host`, with their Nodes if an API server is configured and answers. */
+async function overviewOfTargets(services: OverviewPorts, request: OverviewRequest): Promise<Overview> {
+  const { hosts: names, connection, cluster: named, rules, selection } = request;
+  if (
+    request.names.length > 0 ||
+    request.file !== undefined ||
+    selection.limit.length + selection.groups.length > 0 ||
+    selection.selector !== undefined
+  )
+    throw usageError(
+      '--host inspects hosts without a fleet file: it cannot be combined with names, -f, --limit, --group or --selector',
+      'Pass the names of hosts of the fleet file as arguments: kubeletadm status -f fleet.yaml NAME',
+    );
+  const found = await findTargets(services, { names, file: request.file, connection }, { changes: false, others: 'addresses' });
+  const now = services.clock.now();
+  let failure: AppError | null = null;
+  const nodes = await withCluster(services, named, (cluster) => readClusterNodes(cluster, now)).catch((error: unknown) => {
+    if (!isWithoutCluster(error)) throw error;
+    failure = error;
+    return null;
+  });
+  const targets = found.map(({ target }) => ({ host: targetName(target), groups: [], target }));
+  const status = await inspectHosts(services, targets, { nodes, parallel: rules.parallel });
+  // Without --kubeconfig, hosts alone were asked for.
+  const isAlone = isAppError(failure, 'NO_API_SERVER') && named.kubeconfig === undefined;
+  const overview = joined(failure === null || isAlone ? status : withoutCluster(status, failure), [], { onlyHosts: true });
+  return {
+    ...overview,
+    unseen: [...(isAlone ? ['Nodes: no kubeconfig was found'] : []), 'drift: the hosts were compared with no fleet file'],
+  };
+}
+
+/** The Nodes of a cluster whose hosts are not read. */
+export function overviewOfNodes(nodes: readonly AssessedNode[]): Overview {
+  return { rows: nodes.map((node) => rowOfNode(node, null)), unseen: [], failure: null };
+}
+
+/** The hosts of a status, without Nodes of other hosts. */
+export function overviewOfHosts(status: FleetStatus): Overview {
+  return { ...joined(status, [], { onlyHosts: true }), unseen: [] };
 }
 
 /** The names, if the fleet file declares all of them; a Node that it does not declare is found among all hosts and Nodes. */
-async function declaredNames(services: ComparePorts, { file, names }: OverviewRequest): Promise<readonly string[]> {
+async function declaredNames(services: OverviewPorts, { file, names }: OverviewRequest): Promise<readonly string[]> {
   const { hosts } = await readFleet(services, { file });
   return names.every((name) => hostsOfPattern(hosts, name).length > 0) ? names : [];
 }
@@ -118,7 +219,11 @@ function joined(
     throw usageError(`no host of the fleet file and no Node has the name ${missing}`, 'List all: kubeletadm status');
   return {
     rows: names.length === 0 ? all : all.filter((row) => names.some((name) => isNamed(row, name))),
-    unseen: nodes === null ? ['Nodes: the kubeconfig may not list them'] : [],
+    // An unreachable cluster is a failure.
+    unseen:
+      nodes === null && failure?.problems.some(({ host }) => host === undefined) !== true
+        ? ['Nodes: the kubeconfig may not list them']
+        : [],
     failure,
   };
 }
@@ -156,6 +261,8 @@ function rowOfHost(row: HostStatusRow, { node, drifts, certificates, problem }: 
     changed: changed.length === 0 ? null : changed.join(', '),
     change: reachable ? (pending ?? (node === null ? 'none' : changeOf(node))) : null,
     certificate: soonest ?? null,
+    inspected: row,
+    dynamic: node,
     unseen: reachable ? [] : [problem ?? 'the host was not inspected'],
   };
 }
@@ -176,6 +283,8 @@ function rowOfNode(node: AssessedNode, why: string | null): OverviewRow {
     // The host alone knows of an unconfirmed change.
     change: changeOf(node) === 'none' ? null : changeOf(node),
     certificate: null,
+    inspected: null,
+    dynamic: node,
     unseen: why === null ? [] : [why],
   };
 }
@@ -189,28 +298,36 @@ function changeOf({ verdict, config }: AssessedNode): string {
   return isDone ? 'none' : verdict.state;
 }
 
-/** Pause between two reads. */
+/** Pause between two reads. Each read connects to all selected hosts. */
 const PAUSE_MS = 10_000;
 
+const SILENT: Reporter = { report: () => undefined };
+
+type OverviewView = Pick<CompareView, 'reporter' | 'ports'>;
+
 /**
- * Reads the overview again and again, until the run is interrupted. A read that fails is reported once and repeated.
+ * Reads an overview again and again, until the run is interrupted. A read that fails, for example because the API server is
+ * unreachable, is reported once and repeated. Warnings about hosts and the cluster are reported by the first read.
  * @throws the errors of the first read; the reason of the interruption
  */
 export async function watchOverview(
-  services: ComparePorts & RunTime,
-  request: OverviewRequest,
-  { changed, ...view }: Pick<CompareView, 'reporter' | 'ports'> & { readonly changed: (overview: Overview) => void },
+  { clock, signal }: RunTime,
+  read: (view: OverviewView) => Promise<Overview>,
+  { changed, ...view }: OverviewView & { readonly changed: (overview: Overview) => void },
 ): Promise<never> {
-  const { clock, signal } = services;
-  changed(await readOverview(services, request, view));
-  const silent = { reporter: { report: () => undefined }, ports: { signal, reporterOf: () => ({ report: () => undefined }) } };
+  changed(await read(view));
+  let issue: string | null = null;
   for (;;) {
     await clock.sleep(PAUSE_MS, signal);
     try {
-      changed(await readOverview(services, request, silent));
+      const overview = await read({ reporter: SILENT, ports: { signal, reporterOf: () => SILENT } });
+      signal.throwIfAborted();
+      issue = null;
+      changed(overview);
     } catch (error) {
       if (signal.aborted || !isAppError(error)) throw error;
-      view.reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${error.message}: retrying` });
+      if (issue !== error.message) view.reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${error.message}: retrying` });
+      issue = error.message;
     }
   }
 }
