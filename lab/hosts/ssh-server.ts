@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
@@ -31,7 +31,7 @@ export async function startSshServer(options: SshServerOptions): Promise<SshServ
   const allowed = ssh2.utils.parseKey(options.authorizedKey);
   if (allowed instanceof Error) throw allowed;
   const connections = new Set<Connection>();
-  const server = new ssh2.Server({ hostKeys: [options.hostKey] }, (connection) => {
+  const ssh = new ssh2.Server({ hostKeys: [options.hostKey] }, (connection) => {
     connections.add(connection);
     connection.on('close', () => connections.delete(connection));
     connection.on('error', () => connections.delete(connection));
@@ -42,6 +42,8 @@ export async function startSshServer(options: SshServerOptions): Promise<SshServ
       opened.on('exec', (acceptExec, _reject, { command }) => runCommand(acceptExec(), command, options));
     });
   });
+  // TCP_NODELAY as sshd sets it: without it, each command waits 0.1 s for delayed acknowledgements.
+  const server = createServer({ noDelay: true }, (socket) => ssh.injectSocket(socket));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => resolve());
