@@ -67,6 +67,7 @@ export class StandInHost {
   readonly #images = new Set<string>();
   #stopWatching: () => void = () => undefined;
   #kubelet: KubeletProcess = NO_PROCESS;
+  #configz: JsonObject | null = null;
   #enabled = false;
   #starts = 0;
   #restarts = 0;
@@ -88,10 +89,13 @@ export class StandInHost {
     return this.#starts;
   }
 
-  /** The kubelet's `/configz`, with the defaults of its version; null: the kubelet is not listening. */
+  /** The kubelet's `/configz`, with the defaults of its version, as it read its files at startup; null: the kubelet is not listening. */
   get configz(): JsonObject | null {
-    const { active, path, command } = this.#kubelet;
-    if (!active) return null;
+    return this.#kubelet.active ? this.#configz : null;
+  }
+
+  #readConfiguration(): JsonObject | null {
+    const { path, command } = this.#kubelet;
     const { rootDir, catalogue, kubeletVersion } = this.#options;
     const options = { minor: parseMinor(kubeletVersion) as Minor, catalogue };
     const { config } = loadPayload(join(rootDir, path), options);
@@ -266,7 +270,8 @@ export class StandInHost {
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
-      this.#run(this.configz ?? readYaml(join(this.#options.rootDir, path)));
+      this.#configz = this.#readConfiguration();
+      this.#run(this.#configz ?? readYaml(join(this.#options.rootDir, path)));
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
       return;
     }
