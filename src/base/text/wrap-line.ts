@@ -30,7 +30,8 @@ const LEAST_LINE = 20;
 export function wrapLine(text: string, { width, before = 0 }: { readonly width: number | undefined; readonly before?: number }): string {
   if (width === undefined || before + text.length <= width) return text;
   const start = /^ */.exec(text)?.[0] ?? '';
-  const first = wrapText(text, Math.max(width - before - start.length, LEAST_LINE))[0] ?? '';
-  const rest = wrapText(text.trim().slice(first.length), Math.max(width - INDENTATION - start.length, LEAST_LINE));
+  const words = text.trim().replace(/\s+/g, ' ');
+  const first = wrapText(words, Math.max(width - before - start.length, LEAST_LINE))[0] ?? '';
+  const rest = wrapText(words.slice(first.length), Math.max(width - INDENTATION - start.length, LEAST_LINE));
   return [`${start}${first}`, ...rest.map((line) => `${start}${' '.repeat(INDENTATION)}${line}`)].join('\n');
 }

@@ -42,6 +42,10 @@ describe('a long line', () => {
     expect(wrapLine(`  ab ${word} cd`, { width: 30 })).toBe(`  ab\n    ${word}\n    cd`);
   });
 
+  it('loses and repeats nothing after several spaces', () => {
+    expect(wrapLine('maxPods  200    config file', { width: 20 })).toBe('maxPods 200 config\n  file');
+  });
+
   it('is not broken if the width is unknown', () => {
     expect(wrapLine('a '.repeat(100), { width: undefined })).toBe('a '.repeat(100));
   });
