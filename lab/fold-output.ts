@@ -7,21 +7,24 @@ export interface Fold {
   readonly head: number;
   /** Last lines, shown at the end of the command. */
   readonly tail: number;
+  /** Long lines are continued on the next line, not cut. */
+  readonly isWrapped?: boolean;
 }
 
-/** A longer line is cut between words. */
+/** A longer line is cut, or continued, between words. */
 const MAX_WIDTH = 118;
+const CONTINUED = '      ';
 
 /**
  * An output that shows the first and the last lines of a command, without empty lines. A live display is shown as it is.
  * @returns `end` shows the last lines; `stdout` gives the complete standard output without styles
  */
-export function foldOutput(output: Output, { head, tail }: Fold) {
+export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fold) {
   let printed = '';
   let shown = 0;
   const rest: (() => void)[] = [];
   const add = (stream: 'stdout' | 'stderr', text: Text): void => {
-    for (const line of linesOf(text)) {
+    for (const line of linesOf(text, isWrapped)) {
       const show = (): void => output[stream](line);
       if (shown++ < head) show();
       else rest.push(show);
@@ -48,7 +51,7 @@ export function foldOutput(output: Output, { head, tail }: Fold) {
 }
 
 /** The lines of a text that are not empty, each with its newline. */
-function linesOf(text: Text): readonly Text[] {
+function linesOf(text: Text, isWrapped: boolean): readonly Text[] {
   const lines: Exclude<Text, string>[number][][] = [[]];
   for (const part of typeof text === 'string' ? [text] : text) {
     const [first = '', ...others] = (typeof part === 'string' ? part : part.text).split('\n');
@@ -56,12 +59,26 @@ function linesOf(text: Text): readonly Text[] {
     lines.at(-1)?.push(styledAs(first));
     for (const piece of others) lines.push([styledAs(piece)]);
   }
-  return lines.filter((line) => renderText(line, false).trim() !== '').map((line) => [...cutBetweenWords(line), '\n']);
+  const shorten = isWrapped ? wrapBetweenWords : cutBetweenWords;
+  return lines.filter((line) => renderText(line, false).trim() !== '').map((line) => [...shorten(line), '\n']);
+}
+
+/** A line with styles is not wrapped. */
+function wrapBetweenWords(line: Exclude<Text, string>): Exclude<Text, string> {
+  const text = renderText(line, false);
+  const end = lastSpace(text, MAX_WIDTH);
+  if (text.length <= MAX_WIDTH || line.some((part) => typeof part !== 'string')) return line;
+  return [text.slice(0, end), '\n', ...wrapBetweenWords([`${CONTINUED}${text.slice(end).trimStart()}`])];
 }
 
 function cutBetweenWords(line: Exclude<Text, string>): Exclude<Text, string> {
   const text = renderText(line, false);
   if (text.length <= MAX_WIDTH) return line;
-  const end = text.lastIndexOf(' ', MAX_WIDTH - 2);
-  return [`${text.slice(0, end > 0 ? end : MAX_WIDTH - 2)} …`];
+  return [`${text.slice(0, lastSpace(text, MAX_WIDTH - 2))} …`];
+}
+
+/** The last space that leaves at most `width` characters before it; without one, `width`. */
+function lastSpace(text: string, width: number): number {
+  const end = text.lastIndexOf(' ', width);
+  return end > CONTINUED.length ? end : width;
 }

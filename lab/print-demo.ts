@@ -1,18 +1,21 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExitCode } from '../src/base/errors.ts';
+import { quoteShell } from '../src/base/text/shell-quote.ts';
 import { styled } from '../src/base/text/styled.ts';
+import { renderTable } from '../src/base/text/table.ts';
 import type { CommandServices } from '../src/cli/command.ts';
 import { textReporter } from '../src/cli/output/reporter-text.ts';
+import { renamingOutput } from '../src/cli/program-name.ts';
 import type { Cluster } from '../src/kube/cluster.ts';
 import { readOperatorKubeconfig } from '../src/kube/operator-kubeconfig.ts';
 import { type Fold, foldOutput } from './fold-output.ts';
 import type { Lab } from './lab-options.ts';
 import { ACTS, DEMO_FLEET, type DemoStage, demoCluster, NotObserved } from './run-demo.ts';
 
-/** The lines of most commands; the others show less. */
+/** The lines of most commands. */
 const FOLD: Fold = { head: 3, tail: 3 };
-const FOLDS: Readonly<Record<string, Fold>> = { plan: { head: 2, tail: 1 }, certs: { head: 0, tail: 2 }, node: { head: 2, tail: 0 } };
+const FOLDS: Readonly<Record<string, Fold>> = { certs: { head: 1, tail: 2 }, node: { head: 5, tail: 0, isWrapped: true } };
 
 /**
  * `lab --demo`: five acts with the hosts of a lab, each with its observed result.
@@ -41,20 +44,22 @@ export async function runLabDemo(
     }
   }
   const seconds = Math.round((clock.now().getTime() - startedAt) / 1000);
-  print(`
-All ${ACTS.length} acts were observed, in ${seconds} s. Open the report of the run that rolled back in a browser:
-  ${stage.reportFile}
-Next:
-${nextCommands(prefix)
-  .map(([command, purpose]) => `  ${command.padEnd(prefix.length + 25)}# ${purpose}`)
-  .join('\n')}`);
+  output.stdout([
+    '\n',
+    styled('bold', `All ${ACTS.length} acts were observed, in ${seconds} s.`),
+    ' The report of the run that rolled back:\n',
+  ]);
+  const next = renderTable(nextCommands(prefix).map(([command, purpose]) => [`  ${command}`, `# ${purpose}`]));
+  print([`  ${stage.reportFile}`, 'Next:', ...next].join('\n'));
   return 0;
 }
 
 /** What the demo is, before it starts. */
 export function demoIntroduction(directory: string): string {
-  return `This demo takes about a minute: 3 simulated hosts become a cluster, a change with a canary, a bad value that rolls back,
-drift, new certificates. It needs no root and no network, and changes only ${directory}. Long output is shortened (…).
+  return `This demo takes about half a minute. On three simulated hosts, you see
+  1. one file become a cluster            2. a change that one host tries before the others
+  3. a bad value that rolls itself back   4. drift, down to the line of the file   5. new certificates
+It needs no root and no network, and changes only ${directory}. Long output is shortened (…).
 `;
 }
 
@@ -62,8 +67,8 @@ drift, new certificates. It needs no root and no network, and changes only ${dir
 export function nextCommands(prefix: string): readonly (readonly [string, string])[] {
   return [
     [`${prefix} lab --agents`, 'the same hosts, until Ctrl-C, with commands to try'],
-    [`${prefix} config explain maxPods`, 'what a field of the kubelet does, and its range'],
-    [`${prefix} fleet init`, 'writes a fleet file to start from for your own hosts'],
+    [`${prefix} explain maxPods`, 'what a field of the kubelet does, and its range'],
+    [`${prefix} fleet init -f -`, 'a fleet file to start from, for your own hosts'],
   ];
 }
 
@@ -93,15 +98,15 @@ async function setStage(
     ...{ fleetFile, reportFile, pathOf, sshConfig: lab.sshConfig },
     run: async (argv) => {
       signal.throwIfAborted();
-      output.stdout([styled('cyan', `$ ${[prefix, ...argv].join(' ')}`), '\n']);
-      const folded = foldOutput(output, FOLDS[argv[0] ?? ''] ?? FOLD);
+      output.stdout([styled('cyan', `$ ${[prefix, ...argv.map(quoteShell)].join(' ')}`), '\n']);
+      const folded = foldOutput(renamingOutput(output, prefix), FOLDS[argv[0] ?? ''] ?? FOLD);
       const reporter: CommandServices['reporter'] = ({ verbosity }) => textReporter(folded.output, verbosity);
       const exitCode = await services.runCommand(argv, { output: folded.output, reporter });
       folded.end();
       return { exitCode, stdout: folded.stdout() };
     },
     runProgram: async (argv) => {
-      output.stdout([styled('cyan', `$ ${argv.map((word) => (/[^\w./@:=-]/.test(word) ? `'${word}'` : word)).join(' ')}`), '\n']);
+      output.stdout([styled('cyan', `$ ${argv.map(quoteShell).join(' ')}`), '\n']);
       output.stdout(await services.runLocal(argv));
     },
     readHostFile: async (host, path) => {

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExitCode } from '../src/base/errors.ts';
 import type { CommandServices } from '../src/cli/command.ts';
+import { renamingOutput } from '../src/cli/program-name.ts';
 import { startLab } from './lab.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import type { Lab, LabRequest } from './lab-options.ts';
@@ -18,7 +19,7 @@ async function runInDemoLab(services: CommandServices, request: LabRequest): Pro
   services.output.stdout(demoIntroduction(directory));
   const lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
   try {
-    return await runLabDemo(services, { directory, lab, prefix: (await services.commandPrefix?.()) ?? services.programName });
+    return await runLabDemo(services, { directory, lab, prefix: await prefixOf(services) });
   } finally {
     await lab.close();
     if (request.directory === undefined) await rm(lab.directory, { recursive: true, force: true });
@@ -32,7 +33,7 @@ async function runUntilInterrupted(services: CommandServices, request: LabReques
   try {
     const names = request.agents ? lab.hosts.map(({ name }) => name) : [];
     agents = await startLabAgents(services, { lab, names, trialMs: request.trialMs, failed: agentFailures(services) });
-    services.output.stdout(describeLab(lab));
+    renamingOutput(services.output, await prefixOf(services)).stdout(describeLab(lab));
     await untilInterrupted(services.signal);
     return 0;
   } finally {
@@ -40,6 +41,10 @@ async function runUntilInterrupted(services: CommandServices, request: LabReques
     await lab.close();
     if (request.directory === undefined) await services.removeTemporaryDirectory(directory);
   }
+}
+
+async function prefixOf({ commandPrefix, programName }: CommandServices): Promise<string> {
+  return (await commandPrefix?.()) ?? programName;
 }
 
 /** Prints the failures of agents. */

@@ -18,13 +18,16 @@ export function programNameOf(env: Readonly<Record<string, string | undefined>>,
 const COMMAND_LINE =
   /\bkubeletadm (?=(?:-|(?:init|join|cluster|reset|plan|apply|upgrade|certs|csr|token|config|bundle|explain|validate|status|kubeconfig|node|dynamic|drain|uncordon|maintenance|fleet|lab|completion|version|help)\b))/g;
 
-/** Replaces the program name in the command lines of a text: `kubeletadm join` becomes `kubeadm join`. */
-export function renameCommands(text: string, name: ProgramName): string {
-  return name === 'kubeletadm' ? text : text.replace(COMMAND_LINE, `${name} `);
+/**
+ * Replaces the program name in the command lines of a text: `kubeletadm join` becomes `kubeadm join`.
+ * @param name the words that start the program
+ */
+export function renameCommands(text: string, name: string): string {
+  return name === 'kubeletadm' ? text : text.replace(COMMAND_LINE, () => `${name} `);
 }
 
 /** An output that prints command lines with the name under which the program was started. Documents are kept. */
-export function renamingOutput(output: Output, name: ProgramName): Output {
+export function renamingOutput(output: Output, name: string): Output {
   if (name === 'kubeletadm') return output;
   const renamed = (text: Text): Text =>
     typeof text === 'string'

@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, delimiter, dirname, join, relative } from 'node:path';
+import { quoteShell } from '../../base/text/shell-quote.ts';
 
 /**
  * The words that start this program from the working directory, for command lines that are printed to be copied:
@@ -22,12 +23,13 @@ export function programPrefix(started: {
   if (found !== undefined && realPath(found) === program) return 'kubeletadm';
   const route = relative(directory, program);
   const shown = route.startsWith('..') ? program : route;
-  if (isExecutable) return shown.includes('/') ? shown : `./${shown}`;
-  if (!program.endsWith('.ts')) return `node ${shown}`;
-  return route.startsWith('..') ? `npx --prefix ${dirname(dirname(program))} tsx ${program}` : `npx tsx ${shown}`;
+  if (isExecutable) return quoteShell(shown.includes('/') ? shown : `./${shown}`);
+  if (!program.endsWith('.ts')) return `node ${quoteShell(shown)}`;
+  const prefix = route.startsWith('..') ? `--prefix ${quoteShell(dirname(dirname(program)))} ` : '';
+  return `npx ${prefix}tsx ${quoteShell(shown)}`;
 }
 
-/** The prefix of the running process. */
+/** The prefix of the running process. npm starts it in the directory of the package, wherever the user is (INIT_CWD). */
 export function ownPrefix(): string {
   const { argv, execPath, env } = process;
   const isScript = basename(execPath).startsWith('node');
@@ -35,7 +37,7 @@ export function ownPrefix(): string {
     executable: execPath,
     script: isScript ? argv[1] : undefined,
     path: env.PATH ?? '',
-    directory: process.cwd(),
+    directory: env.INIT_CWD || process.cwd(),
   });
 }
 

@@ -33,4 +33,17 @@ describe('the folded output of a command', () => {
     expect(renderText(shown[2] ?? '', false)).toMatch(/^(?:word ){22,23}…\n$/);
     expect(stdout()).toBe(`a b\nc\n${'word '.repeat(40)}\n`);
   });
+
+  it('continues a long line of a table, with all its spaces', () => {
+    const shown: Text[] = [];
+    const add = (text: Text): void => void shown.push(text);
+    const { output } = foldOutput({ stdout: add, stderr: add, document: add }, { head: 9, tail: 0, isWrapped: true });
+    const row = `a    b  ${'word '.repeat(40)}end`;
+    output.stdout(`${row}\n${'x'.repeat(300)}\n`);
+    const [first, second] = shown.map((text) => renderText(text, false).trimEnd().split('\n'));
+    expect(first?.[0]).toMatch(/^a {4}b {2}word /);
+    expect(first?.map((line) => line.replace(/^ {6}/, '')).join(' ')).toBe(row);
+    expect(second?.map((line) => line.trim()).join('')).toBe('x'.repeat(300));
+    for (const line of [first, second].flat()) expect(line?.length).toBeLessThanOrEqual(118);
+  });
 });
