@@ -5,8 +5,8 @@ import { type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../
 import { outcomesText, outcomeText } from '../maintenance/member-outcome.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
-import { formatSeconds } from './live-view.ts';
 import { nodeDocument } from './node-document.ts';
+import { formatSeconds } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import { type PlanRequest, showClusterPlan, type WithPlan } from './output/show-plan.ts';

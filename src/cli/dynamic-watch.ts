@@ -7,8 +7,8 @@ import { stateText } from '../dynamic/workflows/assign-config.ts';
 import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
-import { type LiveRow, type LiveView, liveDisplay } from './live-view.ts';
 import { nodeDocument } from './node-document.ts';
+import { type LiveRow, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { type ResultLines, resultLines } from './run-results.ts';
 

@@ -7,15 +7,16 @@ import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
 import { ALLOW_POD_LOSS, allowText, IMPACT_NOTES } from './allow-options.ts';
 import type { On } from './command.ts';
-import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, type RunTexts, signerFiles } from './fleet-options.ts';
+import { addRunOptions, addSignerOptions, fleetRunRequest, type RunTexts, signerFiles } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { outputOption, TAKE_OVER } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
-import type { RunReport } from './report/report-file.ts';
-import { withReport } from './report/with-report.ts';
-import { flagText, outputRequest } from './request-parts.ts';
+import { addReport, addServe, type PageFlags, pageFlags } from './page-options.ts';
+import type { RunPage } from './report/run-page.ts';
+import { withPage } from './report/with-page.ts';
+import { outputRequest } from './request-parts.ts';
 import { addRolloutOptions, canaryOption } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption } from './writing-options.ts';
 
@@ -42,7 +43,7 @@ export function defineApply(apply: Command, on: On): void {
   );
   addSignerOptions(apply);
   apply.addOption(diffOption(DIFF_OF_PLAN));
-  addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
+  addServe(addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'))));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
@@ -53,7 +54,7 @@ export function defineApply(apply: Command, on: On): void {
       inspectsFirst: options.inspectFirst !== false,
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),
-      report: flagText(options, 'report'),
+      ...pageFlags(options),
     }),
     runFleetApply,
   );
@@ -74,25 +75,23 @@ const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --max-unavailable 10% -
   kubeletadm apply plan.json
   kubeletadm apply plan.json --require-signature allowed_signers`;
 
-interface FleetApplyRequest extends ApplyFleetRequest {
+interface FleetApplyRequest extends ApplyFleetRequest, PageFlags {
   /** JSON: one event per line. */
   readonly output: OutputRequest;
-  /** The file of the HTML report; undefined: none. */
-  readonly report: string | undefined;
 }
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
 async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
   const { fleetFileOf } = await import('../fleet/use-cases/load-fleet.ts');
   const subject = request.planFile ?? fleetFileOf(request.file);
-  const { failure } = await withReport(services, { command: 'apply', file: request.report, subject }, async (report) => ({
-    failure: await applyAndPrint(services, request, report),
-  }));
+  const { report, serve, writing } = request;
+  const page = { command: 'apply', subject, reason: writing.note?.reason, report, serve };
+  const { failure } = await withPage(services, page, async (shown) => ({ failure: await applyAndPrint(services, request, shown) }));
   if (failure !== null) throw failure;
   return 0;
 }
 
-async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
+async function applyAndPrint(services: Services, request: FleetApplyRequest, page: RunPage | null): Promise<AppError | null> {
   const [{ applyFleet }, { retryLine, withoutCluster }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/apply-fleet.ts'),
     import('./fleet-report.ts'),
@@ -100,6 +99,7 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
   ]);
   const { output } = request;
   const shown = shownBefore();
+  let approving = (): void => undefined;
   const asks = request.planFile === undefined && !request.isApproved;
   return applyFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
@@ -108,8 +108,10 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
     },
     approval: {
       obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
-      planning: () => {
-        const watch = watchRun(services, output, { title: 'plan', reads: true, events: true });
+      planning: (hosts) => {
+        const own = page === null ? null : { of: page, command: 'apply', state: 'planning' as const, hosts, canary: 0 };
+        const watch = watchRun(services, output, { title: 'plan', reads: true, events: true, page: own });
+        approving = watch.showApproval;
         const { ports, reporter } = watch;
         return {
           ...watch,
@@ -117,19 +119,18 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
           ports: { ...ports, reporterOf: (host) => shown.record(ports.reporterOf(host)) },
         };
       },
-      approve: (plan) => approve(services, plan, output),
+      approve: (plan) => {
+        approving();
+        return approve(services, plan, output);
+      },
     },
-    begin: (interruption, canary) => {
+    begin: (run) => {
       const title = ['apply', request.planFile ?? request.file ?? ''].join(' ').trim();
-      const watch = watchRun(services, output, { title, events: true, interruption });
-      report?.useCanary(canary);
+      if (run.plan !== null) page?.usePlan(run.plan);
+      const own = page === null ? null : { of: page, command: 'apply', state: 'changing' as const, hosts: run.hosts, canary: run.canary };
+      const watch = watchRun(services, output, { title, events: true, interruption: run, page: own });
       const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };
-      return {
-        ...watch,
-        reporter: shown.omit(watch.reporter),
-        ports: report?.record(ports) ?? ports,
-        done: watch.showEnd,
-      };
+      return { ...watch, reporter: shown.omit(watch.reporter), ports, done: watch.showEnd };
     },
   });
 }

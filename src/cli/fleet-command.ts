@@ -9,7 +9,7 @@ import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';
 import { initCommand, validateCommand } from './fleet-init-command.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
-import { addFleetHostOptions, addReport, addRunOptions, fleetRunRequest } from './fleet-options.ts';
+import { addFleetHostOptions, addRunOptions, fleetRunRequest } from './fleet-options.ts';
 import { definePlan } from './fleet-plan-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
@@ -26,6 +26,7 @@ import {
   SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { Services } from './output/services.ts';
+import { addReport } from './page-options.ts';
 import {
   connectionRequest,
   flagChoice,

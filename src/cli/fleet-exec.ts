@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { type ExecutedCommand, type ExecuteRequest, executeOnFleet } from '../fleet/use-cases/execute-on-fleet.ts';
 import type { CommandFact } from '../host/facts/query.ts';
-import { type LiveCount, type LiveView, liveDisplay } from './live-view.ts';
+import { type LiveCount, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 
 export interface FleetExecRequest extends ExecuteRequest {

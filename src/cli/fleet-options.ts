@@ -49,13 +49,6 @@ export function signerFiles(options: CommandOptions): SignerFiles | undefined {
   throw usageError('--revoked-signers requires --require-signature', 'Also pass the file of allowed signers with --require-signature');
 }
 
-/** `--report`. */
-export function addReport(command: Command): Command {
-  return addOptionGroup(command, HEADINGS.output, (output) =>
-    output.option('--report <file>', 'self-contained HTML report to write when the command ends, even if the command fails'),
-  );
-}
-
 interface FleetTexts {
   /** The text of `--parallel`. */
   readonly parallel?: string;

@@ -7,15 +7,16 @@ import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
 import type { PlanFleetRequest, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import { IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import { addReport, addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
+import { addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
 import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addFleetSelectionOptions, addShowOrigin, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
 import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
-import type { RunReport } from './report/report-file.ts';
-import { withReport } from './report/with-report.ts';
+import { addReport } from './page-options.ts';
+import type { RunPage } from './report/run-page.ts';
+import { withPage } from './report/with-page.ts';
 import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
 import { canaryOption } from './rollout-options.ts';
 
@@ -108,16 +109,17 @@ interface FleetPlanRequest extends Omit<PlanFleetRequest, 'asDocument'> {
 async function runFleetPlan(services: Services, request: FleetPlanRequest): Promise<ExitCode> {
   const { fleetFileOf } = await import('../fleet/use-cases/load-fleet.ts');
   const { output: plan, report } = request;
-  const { isPending, failure } = await withReport(
-    services,
-    { command: 'plan', file: report, subject: fleetFileOf(request.file) },
-    (recorded) => planAndPrint(services, request, recorded),
-  );
+  const page = { command: 'plan', subject: fleetFileOf(request.file), reason: undefined, report, serve: undefined };
+  const { exitCode, failure } = await withPage(services, page, async (shown) => {
+    const result = await planAndPrint(services, request, shown);
+    const pending = result.isPending && plan.failsIfChanged ? 6 : 0;
+    return { failure: result.failure, exitCode: result.failure?.exitCode ?? pending };
+  });
   if (failure !== null) throw failure;
-  return isPending && plan.failsIfChanged ? 6 : 0;
+  return exitCode;
 }
 
-async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): ReturnType<typeof planFleet> {
+async function planAndPrint(services: Services, request: FleetPlanRequest, page: RunPage | null): ReturnType<typeof planFleet> {
   const [{ planFleet }, { canaryLine, clusterLine, foldedLines, planSummary, withoutCluster }, { renderDocument }, { watchRun }] =
     await Promise.all([
       import('../fleet/use-cases/plan-fleet.ts'),
@@ -126,18 +128,18 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, repor
       import('./watch-run.ts'),
     ]);
   const { output: plan, signingKey } = request;
-  const watch = watchRun(services, plan, { title: 'plan', reads: true });
+  const own = page === null ? null : { of: page, command: 'plan', state: 'planning' as const, hosts: [], canary: 0 };
+  const watch = watchRun(services, plan, { title: 'plan', reads: true, page: own });
   return planFleet(
     services,
     { ...request, asDocument: plan.format !== 'text' },
     {
       ...watch,
       reporter: plan.format === 'text' ? withoutCluster(watch.reporter) : watch.reporter,
-      ports: report?.record(watch.ports) ?? watch.ports,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
       planned: ({ outcomes, canary, access, document }) => {
         watch.close();
-        if (access !== null) report?.useCluster(access.cluster);
+        if (access !== null) page?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
           const lines = foldedLines(outcomes, plan);
@@ -147,6 +149,7 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, repor
         }
       },
       saved: (file, saved, { cluster }) => {
+        page?.usePlan({ id: saved.id, signer: null });
         services.output.stderr(`${savedLine(file, saved, cluster)}\n`);
         if (signingKey !== undefined) services.output.stderr(`signed with ${signingKey}: ${signatureFileOf(file)}\n`);
       },

@@ -1,21 +1,11 @@
-import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/run/fleet.ts';
+import type { FleetProgress, HostStatus } from '../fleet/run/fleet.ts';
 import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run/run-steps.ts';
+import type { RunRecord } from '../fleet/run/run-timeline.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
-import type { LiveRow, LiveView } from './live-view.ts';
+import type { LiveRow, LiveView } from './output/live-view.ts';
 import { STATE_STYLES } from './output/state-words.ts';
 import { FAILED } from './run-results.ts';
-
-/** The known state of a run over hosts. */
-interface HostsState {
-  readonly title: string;
-  readonly steps: Pick<RunSteps, 'startedAt' | 'hosts'>;
-  /** Null: the run has not started. */
-  readonly progress: FleetProgress | null;
-  readonly outcomes: readonly HostOutcome[];
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
 
 const STATUSES = [
   'changed',
@@ -29,8 +19,16 @@ const STATUSES = [
   'interrupted',
 ] as const satisfies readonly HostStatus[];
 
-/** The live display of a run over hosts. */
-export function hostsView({ title, steps, progress, outcomes, now }: HostsState): LiveView {
+/**
+ * The live display of a run over hosts.
+ * @param now milliseconds since the epoch
+ */
+export function hostsView(
+  title: string,
+  { steps, outcomes, ...record }: Pick<RunRecord, 'outcomes' | 'progress'> & { readonly steps: Pick<RunSteps, 'startedAt' | 'hosts'> },
+  now: number,
+): LiveView {
+  const progress = record.progress();
   const hosts = steps.hosts();
   const medians = medianStepMs(hosts);
   const ended = progress?.ended ?? {};

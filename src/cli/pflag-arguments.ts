@@ -12,7 +12,8 @@ export function helpAsOption(argv: readonly string[]): readonly string[] {
 
 /**
  * A command line as commander reads it, from one as pflag reads it: booleans with a value (`--dry-run=true`, `--force=false`) and short
- * options with an equals sign (`-v=5`) or joined (`-yv=5`). The last value of a boolean wins. Nothing is changed behind `--` or in values of other options.
+ * options with an equals sign (`-v=5`) or joined (`-yv=5`). The last value of a boolean wins. An option with a preset takes another value
+ * only after an equals sign (`--serve=:8080`). Nothing is changed behind `--` or in values of other options.
  * @throws AppError USAGE when the value of a boolean is neither true nor false
  * @see github.com/spf13/pflag README, Command line flag syntax
  */
@@ -46,7 +47,7 @@ export function pflagArguments(args: readonly string[], program: Command): strin
     const name = equals < 0 ? word : word.slice(0, equals);
     const option = options.get(name);
     if (option !== undefined && equals < 0) {
-      words.push(word);
+      words.push(option.presetArg === undefined ? word : `${word}=${option.presetArg}`);
       if (option.required && i + 1 < argv.length) words.push(argv[++i] as string);
       continue;
     }

@@ -6,8 +6,8 @@ import { lineWidth } from '../base/text/wrap-line.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { summaryLine } from './fleet-report.ts';
-import { formatSeconds } from './live-view.ts';
 import { hostsText } from './output/fold-problems.ts';
+import { formatSeconds } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { withStates } from './output/state-words.ts';
 

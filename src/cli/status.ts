@@ -14,6 +14,8 @@ import {
   watchOverview,
 } from '../fleet/use-cases/overview.ts';
 import type { Services } from './output/services.ts';
+import type { RunPage } from './report/run-page.ts';
+import { withPage } from './report/with-page.ts';
 import { showTable, type TableRequest } from './show-table.ts';
 import { ALL, HOSTS, NODES, type StatusView, tableOf } from './status-views.ts';
 import { type RunWatch, watchRun } from './watch-run.ts';
@@ -51,19 +53,21 @@ export async function runStatus(services: Services, request: StatusRequest): Pro
 
 /** `fleet status`: the hosts of the fleet file. */
 export async function runFleetStatus(services: Services, request: FleetStatusRequest): Promise<ExitCode> {
-  const { report: file } = request;
+  const { report } = request;
   const read = (view: Pick<RunWatch, 'reporter' | 'ports'>, readsCertificates = false): Promise<FleetStatus> =>
     readHosts(services, request, { ...view, readsCertificates });
   if (request.watches)
     return watchOverview(services, async (view) => overviewOfHosts(await read(view)), watched(services, request, 'fleet status', HOSTS));
-  const watch = watchOf(services, request, 'fleet status');
-  const once = (readsCertificates: boolean): Promise<FleetStatus> => read(watch, readsCertificates).finally(() => watch.close());
-  const status =
-    file === undefined
-      ? await once(false)
-      : await (await import('./report/report-file.ts')).reportStatus(services, { file, subject: fleetFileOf(request.file) }, () =>
-          once(true),
-        );
+  const page = { command: 'fleet status', subject: fleetFileOf(request.file), reason: undefined, report, serve: undefined };
+  const status = await withPage(services, page, async (shown) => {
+    const startedAt = services.clock.now();
+    const watch = watchOf(services, request, 'fleet status', shown);
+    const found = await read(watch, shown !== null).finally(() => watch.close());
+    if (shown === null) return found;
+    const { statusReport } = await import('../fleet/report/report-model.ts');
+    shown.show({ startedAt, live: () => null, model: (head) => statusReport({ ...head, ...found }) });
+    return found;
+  });
   return show(services, request, HOSTS, overviewOfHosts(status), (hosts) => ({ apiVersion: API_VERSION, kind: 'FleetStatus', hosts }));
 }
 
@@ -79,8 +83,9 @@ export async function runDynamicStatus(services: Services, { choice, ...rest }: 
   return show(services, request, NODES, overviewOfNodes(nodes), (items) => ({ apiVersion: API_VERSION, kind: 'NodeConfigList', items }));
 }
 
-function watchOf(services: Services, { output }: Shown, title: string): RunWatch {
-  return watchRun(services, { format: 'text', verbosity: output.verbosity }, { title, reads: true });
+function watchOf(services: Services, { output }: Shown, title: string, shown: RunPage | null = null): RunWatch {
+  const page = shown === null ? null : { of: shown, command: title, state: 'planning' as const, hosts: [], canary: 0 };
+  return watchRun(services, { format: 'text', verbosity: output.verbosity }, { title, reads: true, page });
 }
 
 /** Prints changed rows; a live display would be between them. */

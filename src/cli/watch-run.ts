@@ -6,24 +6,28 @@ import { quoteShell } from '../base/text/shell-quote.ts';
 import { hostBlocks } from '../fleet/imports/host-blocks.ts';
 import type { FleetPorts, FleetProgress, FleetResult, HostOutcome } from '../fleet/run/fleet.ts';
 import { problemsOf } from '../fleet/run/fleet-failure.ts';
-import { runSteps } from '../fleet/run/run-steps.ts';
+import { type RunRecord, runRecorder } from '../fleet/run/run-timeline.ts';
 import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
 import { countOutcomes } from '../maintenance/member-outcome.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
 import { hostsView } from './hosts-view.ts';
-import { liveDisplay } from './live-view.ts';
 import { hostsText, withoutName } from './output/fold-problems.ts';
+import { type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { progressLog } from './progress-log.ts';
 import { showRecap } from './recap.ts';
+import type { RunPage } from './report/run-page.ts';
+import type { ShownRun } from './report/run-source.ts';
 import { type RunResults, runResults } from './run-results.ts';
 
 /** Observers of a run: the terminal, a reader of events, the journal. */
 export interface RunWatch {
   readonly ports: FleetPorts;
+  /** Shows the planned run on its page while the operator is asked. */
+  showApproval(): void;
   /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;
   /** May be called twice. */
@@ -48,6 +52,8 @@ export interface RunWatchOptions {
   readonly isSingle?: boolean;
   /** The hosts that are changed: their state is reported when a second interruption stops the run. */
   readonly interruption?: InterruptedRun | undefined;
+  /** A page that shows the run; null: none. */
+  readonly page?: (ShownRun & { readonly of: RunPage }) | null | undefined;
 }
 
 /**
@@ -58,13 +64,17 @@ export interface RunWatchOptions {
 export function watchRun(
   services: Services,
   { format, verbosity }: OutputRequest,
-  { title, reporter: given, events = false, reads = false, isSingle = false, interruption }: RunWatchOptions,
+  { title, reporter: given, events = false, reads = false, isSingle = false, interruption, page = null }: RunWatchOptions,
 ): RunWatch {
   const { clock, signal } = services;
   const asEvents = events && format === 'json';
-  const reporter = given ?? (asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }));
+  const record = runRecorder(clock);
+  const shown = given ?? (asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }));
+  const reporter = page === null ? shown : namingCluster(page.of, shown);
+  const view = (): LiveView => hostsView(title, record, clock.now().getTime());
+  page?.of.showRun(record, page, view);
   const warnings = sameWarnings(reporter);
-  const display = hostDisplay(services, { title, reporter, verbosity, applies: !reads, isText: !asEvents && !isSingle });
+  const display = hostDisplay(services, { record, view, reporter, verbosity, applies: !reads, isText: !asEvents && !isSingle });
   const reporterOf = (host: string): Reporter => (!asEvents && !isSingle ? warnings.of(display.of(host)) : display.of(host));
   let changing: readonly string[] = [];
   const forget = onAbort(isSingle ? undefined : signal, () => {
@@ -85,7 +95,8 @@ export function watchRun(
         });
   return {
     reporter,
-    ports: {
+    showApproval: () => page?.of.showRun(record, { ...page, state: 'approval' }, view),
+    ports: record.record({
       signal,
       reporterOf: (host) => (hosts === null ? reporterOf(host) : hosts.of(host, reporterOf(host))),
       begins: async (host) => {
@@ -100,7 +111,7 @@ export function watchRun(
         changing = progress.changing;
         display.progress(progress);
       },
-    },
+    }),
     close: () => {
       forget();
       removeExitListener?.();
@@ -108,9 +119,21 @@ export function watchRun(
       warnings.flush();
     },
     showEnd: ({ outcomes }) => {
-      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt });
+      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
+    },
+  };
+}
+
+/** Names the cluster that the run connects to on its page. */
+function namingCluster(page: RunPage, reporter: Reporter): Reporter {
+  return {
+    ...reporter,
+    report: (event) => {
+      const { server, context } = event.code === 'CLUSTER' ? (event.data ?? {}) : {};
+      if (typeof server === 'string') page.useCluster(typeof context === 'string' ? { context, server } : { server });
+      reporter.report(event);
     },
   };
 }
@@ -137,44 +160,37 @@ function reportEnd(reporter: Reporter, outcome: HostOutcome): void {
 function hostDisplay(
   services: Services,
   {
-    title,
+    record,
+    view,
     reporter,
     verbosity,
     applies,
     isText,
   }: {
-    readonly title: string;
+    readonly record: RunRecord;
+    readonly view: () => LiveView;
     readonly reporter: Reporter;
     readonly verbosity: number;
     readonly applies: boolean;
     readonly isText: boolean;
   },
 ) {
-  const { clock, output } = services;
-  const steps = runSteps(clock);
+  const { output } = services;
   const log = progressLog(services, reporter);
   const blocks = hostBlocks(reporter, { applies });
-  const outcomes: HostOutcome[] = [];
-  let last: FleetProgress | null = null;
   let results: RunResults | null = null;
-  const display = liveDisplay(services, () => hostsView({ title, steps, progress: last, outcomes, now: clock.now().getTime() }));
+  const display = liveDisplay(services, view);
   return {
-    /** Milliseconds since the epoch. */
-    startedAt: steps.startedAt,
-    of: (host: string): Reporter => steps.of(host, log.of(host, isText ? blocks.of(host) : reporter)),
+    of: (host: string): Reporter => log.of(host, isText ? blocks.of(host) : reporter),
     ended: (outcome: HostOutcome): void => {
-      steps.ended(outcome);
-      outcomes.push(outcome);
       if (!isText) return;
       blocks.ended(outcome);
       if (!applies) return;
       const folds = output.status !== undefined && verbosity === 0;
-      results ??= runResults(reporter, { total: last?.total ?? 1, folds });
-      results.ended(outcome, steps.host(outcome.host));
+      results ??= runResults(reporter, { total: record.progress()?.total ?? 1, folds });
+      results.ended(outcome, record.steps.host(outcome.host));
     },
     progress: (progress: FleetProgress): void => {
-      last = progress;
-      steps.progress(progress);
       log.progress(progress);
     },
     /** Erases the display and prints the remaining results; may be called twice. */

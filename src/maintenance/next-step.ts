@@ -102,13 +102,23 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
  */
 export function planBatches(members: readonly RolloutMember[], rules: RolloutRules) {
   const batches: { readonly names: readonly string[]; readonly isCanary: boolean; readonly isDown: boolean }[] = [];
-  let now = members.map((member) => (member.state === 'in-progress' ? { ...member, state: 'changed' as const } : member));
+  let now = members.map(succeeding);
   for (;;) {
     const { start, isCanary, blocked } = nextStep(now, rules);
     if (start.length === 0) return { batches, blocked };
     batches.push({ names: start.map(({ name }) => name), isCanary, isDown: start.some(({ isDown }) => isDown === true) });
     now = now.map((member) => (start.includes(member) ? { ...member, state: 'changed' as const } : member));
   }
+}
+
+/** The members that start next if those in progress succeed. */
+export function nextMembers(members: readonly RolloutMember[], rules: RolloutRules): readonly string[] {
+  return nextStep(members.map(succeeding), rules).start.map(({ name }) => name);
+}
+
+/** A member in progress as changed. */
+function succeeding(member: RolloutMember): RolloutMember {
+  return member.state === 'in-progress' ? { ...member, state: 'changed' } : member;
 }
 
 /** The members by state, and the limits that follow from them. */

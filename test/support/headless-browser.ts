@@ -15,12 +15,16 @@ export function findChromium(): string | null {
 export interface View {
   readonly width: number;
   readonly scheme: 'light' | 'dark';
+  /** Default: 1000. */
+  readonly height?: number;
 }
 
 /** A page in a headless Chromium. */
 export interface HeadlessBrowser {
-  /** Loads a file. */
-  open(file: string, view: View): Promise<void>;
+  /** Loads a file or a URL. */
+  open(place: string, view: View): Promise<void>;
+  /** The visible part of the page as PNG; `full`: the whole page. */
+  screenshot(options?: { readonly full?: boolean }): Promise<Buffer>;
   /** The JSON value of an expression in the page. */
   evaluate(expression: string): Promise<unknown>;
   close(): Promise<void>;
@@ -65,13 +69,17 @@ export async function startBrowser(chromium: string): Promise<HeadlessBrowser> {
   const { sessionId } = (await send('Target.attachToTarget', { targetId, flatten: true })) as { readonly sessionId: string };
   await send('Page.enable', {}, sessionId);
   return {
-    open: async (file, { width, scheme }) => {
-      await send('Emulation.setDeviceMetricsOverride', { width, height: 1_000, deviceScaleFactor: 1, mobile: false }, sessionId);
+    screenshot: async ({ full = false } = {}) => {
+      const { data } = await send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: full }, sessionId);
+      return Buffer.from(data as string, 'base64');
+    },
+    open: async (place, { width, scheme, height = 1_000 }) => {
+      await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false }, sessionId);
       await send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }, sessionId);
       const loaded = new Promise<void>((resolve) => {
         onLoad = resolve;
       });
-      await send('Page.navigate', { url: `file://${file}` }, sessionId);
+      await send('Page.navigate', { url: place.includes('://') ? place : `file://${place}` }, sessionId);
       await loaded;
     },
     evaluate: async (expression) => {

@@ -10,7 +10,20 @@ import { type TimedEvent, timelinesOfEvents } from './replay-run.ts';
 export const STARTED = new Date('2030-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
 
-const HEAD = { subject: 'fleet.yaml', cluster: { server: 'https://10.0.0.1:6443', context: 'admin@shop' }, startedAt: STARTED };
+const FACTS = {
+  operator: 'alice@laptop',
+  commandLine: 'kubeletadm apply -f fleet.yaml --reason OPS-1',
+  reason: 'OPS-1',
+  plan: null,
+  signer: null,
+  exitCode: 0,
+};
+const HEAD = {
+  subject: 'fleet.yaml',
+  cluster: { server: 'https://10.0.0.1:6443', context: 'admin@shop' },
+  facts: FACTS,
+  startedAt: STARTED,
+};
 const RAISED: FieldChange = { field: 'maxPods', before: 110, after: 200, impact: 'safe' };
 
 export interface PlannedHostInput {
@@ -51,6 +64,9 @@ export function runModel(outcomes: readonly HostOutcome[], events: readonly Time
   const nowMs = Math.max(1_000, ...events.map(({ atMs }) => atMs));
   return runReport({
     ...HEAD,
+    progress: 'ended',
+    hosts: outcomes.map(({ host }) => host),
+    changing: [],
     command: events.length === 0 ? 'plan' : 'apply',
     endedAt: new Date(STARTED.getTime() + nowMs),
     outcomes,
@@ -149,6 +165,13 @@ export function hostileModels(): readonly ReportModel[] {
   const named = (model: ReportModel): ReportModel => ({
     ...model,
     subject: INJECTIONS.join(''),
+    facts: {
+      ...FACTS,
+      operator: INJECTIONS.join(''),
+      commandLine: INJECTIONS.join(''),
+      reason: INJECTIONS.join(''),
+      signer: INJECTIONS.join(''),
+    },
     cluster: { server: INJECTIONS.join(''), context: INJECTIONS.join('') },
   });
   return [runModel([...hosts, ...failed]), runModel([...hosts, ...failed], events), statusModel(rows, certificates)].map(named);

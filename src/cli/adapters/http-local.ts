@@ -1,20 +1,15 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LocalResponse, LocalServer } from '../../dynamic/ports.ts';
+import type { LocalResponse, LocalServers, LocalStream } from '../../base/local-server.ts';
 
-/**
- * Serves GETs on an address of the local host.
- * @param answer null: 404, nothing at that path
- * @throws the error of `listen`
- */
-export async function serveLocal(host: string, port: number, answer: (path: string) => LocalResponse | null): Promise<LocalServer> {
-  const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-    const found = request.method === 'GET' || request.method === 'HEAD' ? answer(path) : null;
-    const { status, type, body } = found ?? { status: 404, type: 'text/plain; charset=utf-8', body: 'not found\n' };
-    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
-    response.end(request.method === 'HEAD' ? undefined : body);
-  });
+const TEXT = 'text/plain; charset=utf-8';
+const NOT_FOUND: LocalResponse = { status: 404, type: TEXT, body: 'not found\n' };
+const FAILED: LocalResponse = { status: 500, type: TEXT, body: 'internal error\n' };
+const WRONG_METHOD: LocalResponse = { status: 405, type: TEXT, body: 'method not allowed\n', headers: { allow: 'GET, HEAD' } };
+
+/** @see LocalServers */
+export const serveLocal: LocalServers['serveLocal'] = async (host, port, answer) => {
+  const server = createServer((request, response) => respond(response, answerOf(request, answer), request.method === 'HEAD'));
   server.headersTimeout = 5_000;
   server.requestTimeout = 5_000;
   server.maxConnections = 32;
@@ -28,6 +23,41 @@ export async function serveLocal(host: string, port: number, answer: (path: stri
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+      }),
+  };
+};
+
+/** A failed answer is that of a request, and does not end the program. */
+function answerOf({ method = '', url = '/', headers }: IncomingMessage, answer: Parameters<typeof serveLocal>[2]): LocalResponse {
+  if (method !== 'GET' && method !== 'HEAD') return WRONG_METHOD;
+  try {
+    return answer({ method, path: url.replace(/[?#].*$/s, ''), host: headers.host ?? '' }) ?? NOT_FOUND;
+  } catch {
+    return FAILED;
+  }
+}
+
+function respond(response: ServerResponse, { status, type, body, headers, stream }: LocalResponse, isHead: boolean): void {
+  if (stream === undefined || isHead) {
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
+    response.end(isHead ? undefined : body);
+    return;
+  }
+  response.writeHead(status, { 'content-type': type, ...headers });
+  response.write(body);
+  stream(streamOf(response));
+}
+
+function streamOf(response: ServerResponse): LocalStream {
+  return {
+    send: (text) => void response.write(text),
+    pending: () => response.writableLength,
+    onClose: (listener) => void response.once('close', listener),
+    end: (text) =>
+      new Promise((resolve) => {
+        if (response.closed) return resolve();
+        response.once('close', () => resolve());
+        response.end(text, () => resolve());
       }),
   };
 }

@@ -1,51 +1,64 @@
-import { formatPosition, type Problem } from '../../base/errors.ts';
+import { formatPosition } from '../../base/errors.ts';
 import { groupBy } from '../../base/group-by.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { Text } from '../../base/text/styled.ts';
 import { shownChanges } from '../../fleet/plan/operations.ts';
-import type { FieldMatrix, ReportModel, SharedProblem, ValueDistribution } from '../../fleet/report/report-model.ts';
+import type { FieldMatrix, ReportModel, ValueDistribution } from '../../fleet/report/report-model.ts';
+import { certificateState, type SharedProblem, SOON_DAYS, STATUS_LEVELS } from '../../fleet/report/status-verdict.ts';
 import type { HostCertificate } from '../../fleet/use-cases/fleet-status.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
 import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
+import { foldRows, type LiveView, noteOf } from '../output/live-view.ts';
 import { nodeColumn } from '../output/node-column.ts';
 import { changeLines } from '../output/show-plan.ts';
+import { countViews, membersView } from './report-members.ts';
 import { type Tag, timelineView } from './report-timeline.ts';
-import { dateText, durationText, hostCount, timeText } from './report-words.ts';
+import { dateText, durationText, hostCount, hostList, timeText } from './report-words.ts';
 
-/** The texts of a page, for `templates/report/page.html.hbs`. Null hides a part of the page. */
-export function pageOf(model: ReportModel, version: string): object {
-  const { command, subject, cluster, startedAt, endedAt, highestImpact: impact, counts } = model;
+/** What a run in progress does now. */
+export interface LiveState {
+  readonly view: LiveView;
+  /** The hosts that start when those in progress have succeeded. */
+  readonly next: readonly string[];
+}
+
+/** The texts of a page, for `templates/report`. Null hides a part of the page. */
+export function pageOf(model: ReportModel, version: string, live: LiveState | null = null): PageTexts {
+  const { highestImpact: impact, verdict } = model;
   const parts = {
+    progress: live === null ? null : progressView(live, model.endedAt.getTime()),
     problems: orNull(model.problems.map(problemView)),
+    members: membersView(model),
     matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
     groups: orNull(groupViews(model.groups)),
-    timeline: model.timeline === null ? null : timelineView(model.timeline),
+    timeline: model.timeline === null ? null : timelineView(model.timeline, model.noun),
     census: orNull(model.census.map(censusView)),
-    certificates: model.certificates.length === 0 ? null : certificatesView(model.certificates, endedAt),
+    certificates: model.certificates.length === 0 ? null : certificatesView(model.certificates, model.endedAt),
     rows: model.rows.length === 0 ? null : rowsView(model.rows),
   };
+  const title = `kubeletadm ${[model.command, model.subject].filter(Boolean).join(': ')}`;
   return {
-    title: `kubeletadm ${command}: ${subject}`,
-    meta: [
-      ...(cluster === null ? [] : [`Cluster: ${formatClusterName(cluster)}`]),
-      `${timeText(startedAt)}, took ${durationText(endedAt.getTime() - startedAt.getTime())}`,
-    ],
-    counts: [
-      { hosts: counts.reduce((sum, { hosts }) => sum + hosts.length, 0), value: 'hosts' },
-      ...counts.map(({ value, hosts }) => ({ hosts: hosts.length, value })),
-    ],
-    impact,
-    sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })),
+    title: live === null ? title : `${live.view.done}/${live.view.total} ${title}`,
+    head: { title, verdict: { ...verdict, sign: VERDICT_SIGNS[verdict.level] }, counts: countViews(model), impact, facts: factsOf(model) },
+    links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
     ...parts,
-    footer: `Created by kubeletadm ${version}. The page loads nothing from the network and contains no secrets.`,
+    footer: `Created by kubeletadm ${version}. The page loads nothing from other servers and contains no secrets.`,
   };
 }
 
+/** The texts of the parts of a page, by the names of their templates. */
+export interface PageTexts extends Readonly<Record<Part, unknown>> {
+  readonly title: string;
+  readonly footer: string;
+}
+
 const SECTIONS = [
+  ['progress', 'now', 'Now'],
   ['problems', 'problems', 'Problems'],
+  ['members', 'overview', 'Overview'],
   ['timeline', 'timeline', 'Timeline'],
   ['matrix', 'fields', 'Changed fields'],
   ['groups', 'changes', 'Changes'],
@@ -54,17 +67,71 @@ const SECTIONS = [
   ['rows', 'hosts', 'Hosts'],
 ] as const;
 
+/** The parts of a page that have a template each. */
+export const PARTS = ['head', 'links', ...SECTIONS.map(([part]) => part)] as const;
+
+export type Part = (typeof PARTS)[number];
+
+const VERDICT_SIGNS = { ok: '✓', warning: '!', error: '✗', active: '▸' } as const;
+
+function factsOf(model: ReportModel): readonly object[] {
+  const { cluster, facts, startedAt, endedAt } = model;
+  const took = durationText(endedAt.getTime() - startedAt.getTime());
+  const next = model.certificates.find(({ notAfter }) => notAfter !== null && notAfter >= endedAt);
+  const texts = [
+    ['Cluster', cluster === null ? null : formatClusterName(cluster)],
+    ['Operator', facts.operator],
+    ['Reason', facts.reason],
+    ['Plan', facts.plan],
+    ['Signed by', facts.signer],
+    ['Started', timeText(startedAt)],
+    [facts.exitCode === null ? 'Running for' : 'Took', took],
+    ['Exit code', facts.exitCode === null ? null : String(facts.exitCode)],
+    ['Next expiration', next?.notAfter == null ? null : `${dateText(next.notAfter)}, ${next.role} on ${next.host}`],
+    ['Command', facts.commandLine],
+  ] as const;
+  return texts.flatMap(([name, text]) =>
+    text === null ? [] : [{ name, text, isCode: name === 'Command' || name === 'Plan', isWide: name === 'Command' }],
+  );
+}
+
 function orNull<T>(items: readonly T[]): readonly T[] | null {
   return items.length === 0 ? null : items;
 }
 
+function progressView({ view, next }: LiveState, now: number): object {
+  const { total, done, restMs, startedAt, notes } = view;
+  const rest = restMs === null || restMs <= 0 ? '' : `, about ${durationText(Math.ceil(restMs / 5_000) * 5_000)} left`;
+  const { names, isLong } = hostList(next);
+  return {
+    total,
+    done,
+    label: `${done} of ${total} done`,
+    times: `${durationText(now - startedAt)}${rest}`,
+    notes: orNull([
+      ...notes.filter(Boolean),
+      ...(next.length === 0 ? [] : [`next, if those in progress succeed: ${isLong ? `${next.length} hosts` : names.join(' ')}`]),
+    ]),
+    active: orNull(
+      foldRows(view.active, now).map((row) => ({
+        hosts: namesText(row.hosts),
+        activity: row.activity,
+        note: noteOf(row, now).trim() || null,
+        kind: row.isSlow ? 'warning' : 'info',
+        since: durationText(now - row.since),
+      })),
+    ),
+  };
+}
+
 function problemView({ severity, hosts, problem }: SharedProblem): object {
   const { code, message, hint = null } = problem;
-  return { severity, hosts: hosts.length === 0 ? 'all' : namesText(hosts), place: placeOf(problem), message, hint, code };
+  const list = hosts.length === 0 ? { names: ['all'], isLong: false } : hostList(hosts);
+  return { severity, ...list, size: hostCount(hosts.length), place: placeOf(problem), message, hint, code };
 }
 
 /** Position and field path. */
-function placeOf({ position, path }: Problem): string {
+function placeOf({ position, path }: SharedProblem['problem']): string {
   const place = position === undefined ? '' : formatPosition(position);
   return [place, path].filter(Boolean).join(' ');
 }
@@ -131,16 +198,20 @@ function textOf(text: Text): string {
   return typeof text === 'string' ? text : text.map((part) => (typeof part === 'string' ? part : part.text)).join('');
 }
 
-function censusView({ title, entries }: ValueDistribution): object {
+/** More different values are counted together. */
+const MOST_VALUES = 10;
+
+function censusView({ title, entries, levelOf }: ValueDistribution): object {
   const total = entries.reduce((sum, { hosts }) => sum + hosts.length, 0);
+  const rest = entries.length <= MOST_VALUES ? [] : entries.slice(MOST_VALUES - 1);
+  const others = { value: `${rest.length} other values`, hosts: rest.flatMap(({ hosts }) => hosts) };
+  const shown = rest.length === 0 ? entries : [...entries.slice(0, MOST_VALUES - 1), others];
   return {
     title,
-    entries: entries.map(({ value, hosts }) => ({
-      value,
-      size: hosts.length,
-      share: Math.round((hosts.length / total) * 1000),
-      hosts: namesText(hosts),
-    })),
+    entries: shown.map(({ value, hosts }) => {
+      const share = Math.round((hosts.length / total) * 1000);
+      return { value, kind: levelOf?.(value) ?? null, size: hosts.length, share, ...hostList(hosts) };
+    }),
   };
 }
 
@@ -149,19 +220,22 @@ function rowsView(rows: ReportModel['rows']): object {
   const names = nodes.header.map(() => 'Node');
   return {
     columns: ['Host', ...names, 'Reachable', 'Kubelet', 'Configuration', 'Source', 'Health', 'Status', 'Drift'],
-    hosts: rows.map(({ host, reachable, kubelet, config, source, health, node, drift }) => ({
-      host,
-      cells: [
-        ...nodes.cells(host).map((name) => cell(name, null)),
-        cell(reachable ? 'yes' : 'no', reachable ? null : 'error'),
-        cell(kubelet, null),
-        cell(config, null),
-        cell(source === null ? null : describeNodeSource(source), null),
-        cell(health, health === null || health === 'ok' ? null : 'error'),
-        cell(node, node === null || node === 'Ready' ? null : 'warning'),
-        cell(drift, drift === null || drift === 'none' ? null : 'warning'),
-      ],
-    })),
+    hosts: rows.map((row) => {
+      const { host, reachable, kubelet, config, source, health, node, drift } = row;
+      return {
+        host,
+        cells: [
+          ...nodes.cells(host).map((name) => cell(name, null)),
+          cell(reachable ? 'yes' : 'no', STATUS_LEVELS.reachable(row)),
+          cell(kubelet, null),
+          cell(config, null),
+          cell(source === null ? null : describeNodeSource(source), null),
+          cell(health, STATUS_LEVELS.health(row)),
+          cell(node, STATUS_LEVELS.node(row)),
+          cell(drift, STATUS_LEVELS.drift(row)),
+        ],
+      };
+    }),
   };
 }
 
@@ -169,43 +243,33 @@ function cell(text: string | null, tag: Tag['kind'] | null): object {
   return { text: text ?? '-', tag };
 }
 
-const DAY_MS = 86_400_000;
-const SOON_DAYS = 30;
-
-type State = 'expired' | 'soon' | 'ok';
-
 /** The expiration dates of all certificates, equal ones in one row. */
 function certificatesView(certificates: readonly HostCertificate[], now: Date): object {
   const hosts = new Set(certificates.map(({ host }) => host)).size;
-  const bad = certificates.filter((each) => stateOf(each, now) !== 'ok').length;
+  const bad = certificates.filter((each) => certificateState(each, now) !== 'ok').length;
   return {
     summary: `${certificates.length} certificates of ${hostCount(hosts)}; ${bad} of them expired, not valid or about to expire within ${SOON_DAYS} days.`,
     dates: datesOf(certificates, now),
   };
 }
 
-function stateOf({ notAfter, state }: HostCertificate, now: Date): State {
-  if (notAfter === null || notAfter < now || state === 'error') return 'expired';
-  return notAfter.getTime() - now.getTime() < SOON_DAYS * DAY_MS ? 'soon' : 'ok';
-}
-
 function datesOf(certificates: readonly HostCertificate[], now: Date): readonly object[] {
   const dateOf = ({ notAfter }: HostCertificate): string => (notAfter === null ? 'unknown' : dateText(notAfter));
-  const keyOf = (each: HostCertificate): string => JSON.stringify([dateOf(each), each.role, stateOf(each, now), each.notes]);
+  const keyOf = (each: HostCertificate): string => JSON.stringify([dateOf(each), each.role, certificateState(each, now), each.notes]);
   return [...groupBy(certificates, keyOf).values()].map((same) => {
     const [first] = same as [HostCertificate];
     return {
       date: dateOf(first),
       role: first.role,
-      tag: TAGS[stateOf(first, now)],
+      tag: TAGS[certificateState(first, now)],
       hosts: namesText(same.map(({ host }) => host)),
       notes: first.notes.join('; '),
     };
   });
 }
 
-const TAGS: Readonly<Record<State, Tag>> = {
-  expired: { kind: 'error', text: 'problem' },
+const TAGS: Readonly<Record<ReturnType<typeof certificateState>, Tag>> = {
+  expired: { kind: 'error', text: 'expired or not valid' },
   soon: { kind: 'warning', text: `within ${SOON_DAYS} days` },
-  ok: { kind: 'info', text: 'valid' },
+  ok: { kind: 'ok', text: 'valid' },
 };

@@ -8,18 +8,19 @@ import { durationText, hostCount } from './report-words.ts';
 
 /** A short text in a coloured frame. */
 export interface Tag {
-  readonly kind: 'error' | 'warning' | 'info';
+  readonly kind: 'error' | 'warning' | 'info' | 'ok';
   readonly text: string;
 }
 
 /** The name of each phase, and its class in the page, which is repeated for every host. */
-const PHASES: Readonly<Record<HostPhase, { readonly words: string; readonly phase: string }>> = {
+export const PHASES: Readonly<Record<HostPhase, { readonly words: string; readonly phase: string }>> = {
   planning: { words: 'planning', phase: 'p' },
   queued: { words: 'queued', phase: 'q' },
   changing: { words: 'changing files and objects', phase: 'c' },
   restarting: { words: 'restarting the kubelet', phase: 'r' },
   verifying: { words: 'waiting for Ready', phase: 'v' },
   confirming: { words: 'confirming', phase: 'f' },
+  finishing: { words: 'finishing (labels, taints)', phase: 'n' },
   'rolling-back': { words: 'rolling back', phase: 'b' },
 };
 const CONFIRMED = { words: 'confirmed', phase: 'd' };
@@ -29,9 +30,11 @@ const MOST_OPEN_HOSTS = 60;
 const TICKS = 4;
 /** Width of a drawn run. */
 const WIDTH = 1000;
+/** A narrower bar is invisible. */
+const LEAST_WIDTH = 4;
 
 /** The Gantt chart of a run: a table of hosts for each batch. */
-export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<ReportModel['timeline']>): object {
+export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<ReportModel['timeline']>, noun: ReportModel['noun']): object {
   const phases = new Set(hosts.flatMap((host) => host.phases.map(({ phase }) => phase)));
   const durations = hosts.flatMap((host) => changeMsOf(host) ?? []).sort((a, b) => a - b);
   const median = durations[Math.floor((durations.length - 1) / 2)];
@@ -44,7 +47,7 @@ export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<Report
     ...(Number.isFinite(slowLimitMs) ? [`slow: longer than ${durationText(slowLimitMs)}`] : []),
   ];
   return {
-    summary: `${parts.join(', ')}. A batch has the hosts that were changed at the same time.`,
+    summary: `${parts.join(', ')}. A batch has the ${noun}s that were changed at the same time.`,
     legend: [
       ...(Object.keys(PHASES) as HostPhase[]).filter((phase) => phases.has(phase)).map((phase) => PHASES[phase]),
       ...(hosts.some(({ confirmedMs }) => confirmedMs !== null) ? [CONFIRMED] : []),
@@ -115,14 +118,18 @@ function hostView(timeline: HostTimeline, scale: Scale): object {
     tag: bad ? { kind: 'error', text: words } : slow ? { kind: 'warning', text: 'slow' } : null,
     words: `${words}: ${phases.map(phaseText).join(', ')}${confirmedMs === null ? '' : `; confirmed at ${durationText(confirmedMs)}`}`,
     bars: [
-      ...phases.map(({ phase, startMs, endMs }) => ({
-        phase: PHASES[phase].phase,
-        x: at(startMs, scale),
-        width: at(endMs - startMs, scale),
-      })),
-      ...(confirmedMs === null ? [] : [{ phase: CONFIRMED.phase, x: at(confirmedMs, scale), width: '2' }]),
+      // The shortest last, which have a visible width.
+      ...phases
+        .toSorted((a, b) => b.endMs - b.startMs - (a.endMs - a.startMs))
+        .map(({ phase, startMs, endMs }) => barOf(PHASES[phase].phase, at(startMs, scale), at(endMs - startMs, scale))),
+      ...(confirmedMs === null ? [] : [barOf(CONFIRMED.phase, at(confirmedMs, scale), 0)]),
     ],
   };
+}
+
+function barOf(phase: string, x: number, width: number): object {
+  const shown = Math.max(width, LEAST_WIDTH);
+  return { phase, x: String(Math.min(x, WIDTH - shown)), width: String(shown) };
 }
 
 function phaseText({ phase, startMs, endMs }: TimedPhase): string {
@@ -130,6 +137,6 @@ function phaseText({ phase, startMs, endMs }: TimedPhase): string {
 }
 
 /** A position in the drawing, without needless digits. */
-function at(ms: number, { totalMs }: Pick<Scale, 'totalMs'>): string {
-  return String(Math.round((ms / totalMs) * WIDTH * 10) / 10);
+function at(ms: number, { totalMs }: Pick<Scale, 'totalMs'>): number {
+  return Math.round((ms / totalMs) * WIDTH * 10) / 10;
 }

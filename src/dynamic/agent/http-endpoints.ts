@@ -1,7 +1,7 @@
+import type { LocalResponse } from '../../base/local-server.ts';
 import { hasSignal } from '../../kubelet/health/assess.ts';
 import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
-import type { LocalResponse } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './cluster-access.ts';
 import { type AgentState, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';

@@ -1,6 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
+import type { LocalServer } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -15,7 +16,7 @@ import { kubeletCluster } from '../agent/cluster-access.ts';
 import { answerRequest } from '../agent/http-endpoints.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import type { AgentState } from '../agent/state.ts';
-import type { AgentHostPort, LocalServer } from '../ports.ts';
+import type { AgentHostPort } from '../ports.ts';
 
 export interface NodeAgentRequest extends AgentPlaces {
   readonly policy: AgentPolicy;
@@ -91,7 +92,7 @@ async function serve(
   shown: () => Parameters<typeof answerRequest>[1],
 ): Promise<LocalServer> {
   try {
-    return await services.serveLocal(host, port, (path) => answerRequest(path, shown()));
+    return await services.serveLocal(host, port, ({ path }) => answerRequest(path, shown()));
   } catch (cause) {
     const message = `cannot serve /metrics on ${host}:${port}: ${systemErrorText(cause)}`;
     throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Pass another address with --listen' }, { cause });

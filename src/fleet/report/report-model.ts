@@ -5,17 +5,25 @@ import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
+import type { MemberState } from '../../maintenance/next-step.ts';
 import type { HostOutcome } from '../run/fleet.ts';
+import { problemsOf } from '../run/fleet-failure.ts';
 import { type HostTimeline, slowLimitMs } from '../run/run-timeline.ts';
 import type { HostCertificate, HostStatusRow } from '../use-cases/fleet-status.ts';
+import { type ReportMember, type RunState, runVerdict, type Verdict } from './run-verdict.ts';
+import { type SharedProblem, STATUS_LEVELS, statusProblems, statusVerdict } from './status-verdict.ts';
 
-/** The content of a report (`--report`), without any format. Secrets are masked as in the plan document. */
+/** The content of a report (`--report`) and of a live page (`--serve`), without any format. Secrets are masked as in the plan document. */
 export interface ReportModel {
-  readonly command: 'plan' | 'apply' | 'fleet status';
-  /** The fleet file or saved plan, as named by the user. */
+  /** `plan`, `apply`, `fleet status`, `upgrade node`. */
+  readonly command: string;
+  /** The fleet file or saved plan, as named by the user; empty: none. */
   readonly subject: string;
+  readonly noun: 'host' | 'node';
   /** Null: unknown. */
   readonly cluster: ClusterName | null;
+  readonly facts: ReportFacts;
+  readonly verdict: Verdict;
   readonly startedAt: Date;
   readonly endedAt: Date;
   /** Number of hosts per result, in the order of the first host. */
@@ -23,6 +31,8 @@ export interface ReportModel {
   /** Null: no running kubelet is changed. */
   readonly highestImpact: Impact | null;
   readonly problems: readonly SharedProblem[];
+  /** The hosts or Nodes of a run, in its order. */
+  readonly members: readonly ReportMember[];
   readonly matrix: FieldMatrix;
   readonly groups: readonly HostGroup[];
   /** `slowLimitMs`: hosts whose change took longer are slow. */
@@ -32,17 +42,26 @@ export interface ReportModel {
   readonly certificates: readonly HostCertificate[];
 }
 
+/** Who ran what, and why; null: unknown or none. */
+export interface ReportFacts {
+  /** `alice@laptop`. */
+  readonly operator: string | null;
+  readonly commandLine: string | null;
+  readonly reason: string | null;
+  /** The ID of a saved plan. */
+  readonly plan: string | null;
+  /** The verified signer of the plan. */
+  readonly signer: string | null;
+  /** Null: the command has not ended. */
+  readonly exitCode: number | null;
+}
+
 export interface ValueDistribution {
   readonly title: string;
   /** The most frequent first. */
   readonly entries: readonly { readonly value: string; readonly hosts: readonly string[] }[];
-}
-
-/** A problem that several hosts may share; without a host: of the run. */
-export interface SharedProblem {
-  readonly severity: 'error' | 'warning';
-  readonly hosts: readonly string[];
-  readonly problem: Problem;
+  /** How bad a value is; null: not bad. Absent: no value is bad. */
+  readonly levelOf?: ((value: string) => 'error' | 'warning' | null) | undefined;
 }
 
 /** The changed fields of kubelet configurations: a row for the hosts with equal changes. */
@@ -57,18 +76,35 @@ export interface FieldMatrix {
 
 const { compare } = new Intl.Collator('en', { numeric: true });
 
-type ReportHead = Pick<ReportModel, 'subject' | 'cluster' | 'startedAt' | 'endedAt'> & {
+export type ReportHead = Pick<ReportModel, 'subject' | 'cluster' | 'facts' | 'startedAt' | 'endedAt'> & {
   readonly failure: AppError | null;
 };
 
-const EMPTY = { highestImpact: null, matrix: { fields: [], rows: [] }, groups: [], timeline: null, census: [], rows: [], certificates: [] };
+const EMPTY = {
+  highestImpact: null,
+  members: [],
+  matrix: { fields: [], rows: [] },
+  groups: [],
+  timeline: null,
+  census: [],
+  rows: [],
+  certificates: [],
+};
 
-/** The report of `plan` and `apply`. `timelines`: empty for a plan. */
-export function runReport(
-  run: ReportHead &
-    Pick<ReportModel, 'command'> & { readonly outcomes: readonly HostOutcome[]; readonly timelines: readonly HostTimeline[] },
-): ReportModel {
-  const { outcomes: unsorted, failure, timelines, ...head } = run;
+/** A run over hosts, at any time. */
+export interface ReportedRun extends ReportHead, Pick<ReportModel, 'command'> {
+  readonly progress: RunState;
+  /** All hosts, in the order of the run, as far as known: those with a result and those with a timeline are added. */
+  readonly hosts: readonly string[];
+  /** The hosts that are being changed, from the connection on. */
+  readonly changing: readonly string[];
+  readonly outcomes: readonly HostOutcome[];
+  readonly timelines: readonly HostTimeline[];
+}
+
+/** The report of `plan`, `apply` and other runs over hosts. */
+export function runReport(run: ReportedRun): ReportModel {
+  const { outcomes: unsorted, failure, timelines, hosts, changing, progress, ...head } = run;
   const outcomes = unsorted.toSorted((a, b) => compare(a.host, b.host));
   const groups = foldPlans(
     outcomes.flatMap(({ plan, status }) => {
@@ -78,39 +114,87 @@ export function runReport(
       return [host];
     }),
   );
-  const totalMs = Math.max(1, head.endedAt.getTime() - head.startedAt.getTime());
+  const members = membersOf(run);
+  const impact = highestImpact(groups.flatMap(({ changes }) => changes.map(({ impact }) => impact as Impact | undefined)));
   return {
     ...EMPTY,
     ...head,
-    counts: censusOf(outcomes.map(({ host, status }) => [outcomeText(status), host])),
-    highestImpact: highestImpact(groups.flatMap(({ changes }) => changes.map(({ impact }) => impact as Impact | undefined))),
-    problems: sharedProblems(failure?.problems ?? [], outcomes),
+    noun: 'host',
+    verdict: runVerdict({ command: head.command, noun: 'host', members, progress, failure, impact }),
+    counts: progress === 'ended' ? censusOf(outcomes.map(({ host, status }) => [outcomeText(status), host])) : countsOf(members),
+    highestImpact: impact,
+    problems: sharedProblems(failure?.problems ?? problemsOf(outcomes), outcomes),
+    members,
     matrix: matrixOf(groups),
     groups,
-    timeline: timelines.length === 0 ? null : { totalMs, hosts: timelines, slowLimitMs: slowLimitMs(timelines) },
+    timeline: timelineOf(head, timelines),
   };
+}
+
+/** The chart of the hosts, if one was changed. */
+export function timelineOf(
+  { startedAt, endedAt }: Pick<ReportModel, 'startedAt' | 'endedAt'>,
+  timelines: readonly HostTimeline[],
+): ReportModel['timeline'] {
+  if (timelines.every(({ beganMs }) => beganMs === null)) return null;
+  return { totalMs: Math.max(1, endedAt.getTime() - startedAt.getTime()), hosts: timelines, slowLimitMs: slowLimitMs(timelines) };
+}
+
+function membersOf({ hosts, changing, outcomes, timelines }: ReportedRun): readonly ReportMember[] {
+  const byName = new Map(timelines.map((timeline) => [timeline.host, timeline]));
+  const states = new Map<string, MemberState>([
+    ...changing.map((host) => [host, 'in-progress'] as const),
+    ...outcomes.map(({ host, status }) => [host, status] as const),
+  ]);
+  const names = new Set([...hosts, ...states.keys(), ...byName.keys()]);
+  return [...names].map((name) => {
+    const timeline = byName.get(name) ?? null;
+    return { name, timeline, state: states.get(name) ?? presentState(timeline) };
+  });
+}
+
+function presentState(timeline: HostTimeline | null): MemberState {
+  if (timeline === null) return 'waiting';
+  if (timeline.status !== null) return timeline.status;
+  const phase = timeline.phases.at(-1)?.phase ?? 'planning';
+  return phase === 'planning' ? 'inspecting' : phase === 'queued' ? 'queued' : 'in-progress';
+}
+
+/** Number of members per state. */
+export function countsOf(members: readonly ReportMember[]): ValueDistribution['entries'] {
+  return censusOf(members.map(({ name, state }) => [state.replaceAll('-', ' '), name]));
 }
 
 export function statusReport(status: ReportHead & Pick<ReportModel, 'rows' | 'certificates'>): ReportModel {
   const { rows: unsorted, certificates, failure, ...head } = status;
   const rows = unsorted.toSorted((a, b) => compare(a.host, b.host));
-  const table = (title: string, textOf: (row: HostStatusRow) => string | null): ValueDistribution => ({
-    title,
-    entries: censusOf(rows.map((row) => [textOf(row) ?? 'unknown', row.host])).toSorted((a, b) => b.hosts.length - a.hosts.length),
-  });
+  const table = (
+    title: string,
+    textOf: (row: HostStatusRow) => string | null,
+    levelOf?: (row: HostStatusRow) => 'error' | 'warning' | null,
+  ): ValueDistribution => {
+    const shownOf = (row: HostStatusRow): string => textOf(row) ?? 'unknown';
+    const levels = new Map(rows.map((row) => [shownOf(row), levelOf?.(row) ?? null]));
+    const entries = censusOf(rows.map((row) => [shownOf(row), row.host])).toSorted((a, b) => b.hosts.length - a.hosts.length);
+    return { title, entries, ...(levelOf === undefined ? {} : { levelOf: (value: string) => levels.get(value) ?? null }) };
+  };
+  const known = { rows, certificates, now: head.endedAt };
+  const problems = [...sharedProblems(failure?.problems ?? [], []), ...statusProblems(known)];
   return {
     ...EMPTY,
     ...head,
     command: 'fleet status',
+    noun: 'host',
+    verdict: statusVerdict(known, failure),
     counts: censusOf(rows.map(({ host, reachable }) => [reachable ? 'reachable' : 'unreachable', host])),
-    problems: sharedProblems(failure?.problems ?? [], []),
+    problems: problems.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning')),
     census: [
-      table('Configuration (SHA-256 of config.yaml)', ({ config }) => config),
-      table('Source of the configuration', ({ source }) => (source === null ? null : describeNodeSource(source))),
       table('Kubelet version', ({ kubelet }) => kubelet),
-      table('Health of the kubelet', ({ health }) => health),
-      table('Status of the Node', ({ node }) => node),
-      table('Drift from the fleet file', ({ drift }) => drift),
+      table('Health of the kubelet', ({ health }) => health, STATUS_LEVELS.health),
+      table('Status of the Node', ({ node }) => node, STATUS_LEVELS.node),
+      table('Drift from the fleet file', ({ drift }) => drift, STATUS_LEVELS.drift),
+      table('Source of the configuration', ({ source }) => (source === null ? null : describeNodeSource(source))),
+      table('Configuration (SHA-256 of config.yaml)', ({ config }) => config),
     ],
     rows,
     certificates: certificates.toSorted((a, b) => timeOf(a) - timeOf(b) || compare(a.host, b.host)),
@@ -127,7 +211,7 @@ function censusOf(pairs: readonly (readonly [value: string, host: string])[]): V
 }
 
 /** Equal problems of several hosts become one; errors come before warnings. */
-function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutcome[]): readonly SharedProblem[] {
+export function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutcome[]): readonly SharedProblem[] {
   const warnings = outcomes.flatMap(({ host, plan }): readonly Problem[] => {
     const ofPhases = plan?.host.phases.flatMap((phase) => phase.plan.warnings ?? []) ?? [];
     return [...(plan?.warnings ?? []), ...ofPhases].map(({ code, message, field }) => ({

@@ -8,7 +8,7 @@ import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
-import { nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
+import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
 
 /** A host of a run. */
 export interface FleetMember {
@@ -92,6 +92,8 @@ export interface FleetProgress {
   readonly isCanary?: boolean;
   /** Number of hosts that may be changed at once now. Absent: no host is changed. */
   readonly maxConcurrent?: number;
+  /** The hosts that start next if those in progress succeed. Absent: no host is changed. */
+  readonly next?: () => readonly string[];
 }
 
 export interface FleetPorts {
@@ -344,7 +346,7 @@ class FleetRun {
       waiting,
       changing,
       ended,
-      ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
+      ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent, next: () => nextMembers(this.#members, this.#rules) }),
     });
   }
 }

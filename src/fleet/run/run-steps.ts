@@ -30,6 +30,8 @@ export type HostPhase =
   | 'verifying'
   /** A verified change is confirmed over a new connection. */
   | 'confirming'
+  /** Changes after the confirmation, such as labels of the Node. */
+  | 'finishing'
   | 'rolling-back';
 
 /** The steps and phases of a host. */
@@ -175,7 +177,7 @@ class Recording {
       case 'COMMIT_CONFIRMED':
         this.#confirmedAt = at;
         this.#revertsAt = null;
-        this.#changes('changing', at);
+        this.#changes('finishing', at);
         break;
       case 'COMMIT_NOT_IN_FORCE':
         this.#confirmedAt = null;

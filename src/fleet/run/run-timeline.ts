@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import type { FleetPorts, HostStatus } from './fleet.ts';
+import type { FleetPorts, FleetProgress, HostOutcome, HostStatus } from './fleet.ts';
 import { type HostPhase, type HostSteps, type RunSteps, runSteps } from './run-steps.ts';
 
 /** A phase of a host in milliseconds since the start of the run; `endMs` is not smaller than `startMs`. */
@@ -100,20 +100,37 @@ export function slowLimitMs(timelines: readonly HostTimeline[]): number {
   return Math.max(median * SLOW_FACTOR, median + SLOW_MARGIN_MS);
 }
 
-/** Records the events of a run, for the timelines of its hosts. */
-interface RunRecorder {
+/** What is known of a run while it is in progress and afterwards. */
+export interface RunRecord {
   /** The start of the run. */
   readonly startedAt: Date;
-  /** The given ports, whose events are recorded. */
-  record(ports: FleetPorts): FleetPorts;
+  readonly steps: RunSteps;
+  /** The results so far, in the order of the ends. */
+  readonly outcomes: readonly HostOutcome[];
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Null: the run has not started. */
+  progress(): FleetProgress | null;
   /** @param canary number of hosts that are changed first */
   timelines(canary: number): readonly HostTimeline[];
 }
 
-export function runRecorder(clock: Clock): RunRecorder {
+/** Records the events of a run, for its live displays and its report. */
+interface RunRecorder extends RunRecord {
+  /** The given ports, whose events are recorded. */
+  record(ports: FleetPorts): FleetPorts;
+}
+
+export function runRecorder(clock: Pick<Clock, 'now'>): RunRecorder {
   const steps = runSteps(clock);
+  const outcomes: HostOutcome[] = [];
+  let last: FleetProgress | null = null;
   return {
     startedAt: new Date(steps.startedAt),
+    steps,
+    outcomes,
+    now: () => clock.now().getTime(),
+    progress: () => last,
     record: (ports) => ({
       ...ports,
       reporterOf: (host) => steps.of(host, ports.reporterOf(host)),
@@ -123,9 +140,11 @@ export function runRecorder(clock: Clock): RunRecorder {
       },
       ended: async (outcome) => {
         steps.ended(outcome);
+        outcomes.push(outcome);
         await ports.ended?.(outcome);
       },
       progress: (progress) => {
+        last = progress;
         steps.progress(progress);
         ports.progress?.(progress);
       },

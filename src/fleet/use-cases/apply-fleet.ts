@@ -37,6 +37,14 @@ export interface InterruptedRun {
   readonly retryCommand: string | null;
 }
 
+/** A run that changes hosts. */
+export interface StartedRun extends InterruptedRun {
+  /** Number of hosts that are changed first. */
+  readonly canary: number;
+  /** The saved plan, with its verified signer; null: a fleet file is applied. */
+  readonly plan: { readonly id: string; readonly signer: string | null } | null;
+}
+
 /** An observer of a run. */
 interface ApplyFleetView {
   /** Warnings about the fleet file, before the run. */
@@ -47,9 +55,8 @@ interface ApplyFleetView {
   readonly approval: Approval;
   /**
    * The run begins. Of hosts that ended while they were planned for the approval, the ports of the run receive only the end.
-   * @param canary number of hosts that are changed first
    */
-  begin(run: InterruptedRun, canary: number): FleetRunView;
+  begin(run: StartedRun): FleetRunView;
 }
 
 /** An observer of the hosts of a run. */
@@ -95,8 +102,15 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
   const hosts = tasks.map(({ host }) => host.name);
   return recordRun(services, journals, { command: 'apply', subject, hosts }, async (journal) => {
-    const interruption = { hosts, retryCommand: retryCommandOf(planFile, work.request.file) };
-    const running = view.begin(interruption, approved.tasks.length === 1 ? 0 : rules.canary);
+    const running = view.begin({
+      hosts,
+      retryCommand: retryCommandOf(planFile, work.request.file),
+      canary: approved.tasks.length === 1 ? 0 : rules.canary,
+      plan:
+        planFile === undefined
+          ? null
+          : { id: subject, signer: work.signer === null ? null : `${work.signer.principal}, key ${work.signer.fingerprint}` },
+    });
     const result = await applyTasks(services, work, { journal, rules, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });

@@ -25,8 +25,8 @@ export interface PlanToApprove {
 export interface Approval {
   /** The reason why the operator cannot be asked, as a clause; null: the operator can be asked. */
   readonly obstacle: string | null;
-  /** An observer of the planning. */
-  planning(): { readonly reporter: Reporter; readonly ports: FleetPorts; close(): void };
+  /** An observer of the planning of these hosts. */
+  planning(hosts: readonly string[]): { readonly reporter: Reporter; readonly ports: FleetPorts; close(): void };
   /** Shows the plan, and asks. Called only if a host has changes, or the run bootstraps a cluster. */
   approve(plan: PlanToApprove): Promise<boolean>;
 }
@@ -99,7 +99,7 @@ function throwIfInterrupted(services: FleetRunPorts, result: FleetResult): void 
 
 async function planTasks(services: FleetRunPorts, work: FleetTasks, approval: Approval) {
   const request = toPlan(work.request);
-  const watch = approval.planning();
+  const watch = approval.planning(work.tasks.map(({ host }) => host.name));
   try {
     const run = await openFleetRun(services, request, { ...work, reporter: watch.reporter });
     try {

@@ -73,8 +73,9 @@ export async function openCluster(
   const target = resolveContext(kubeconfig, context);
   if (run.from?.dial !== undefined) requireVerified(kubeconfig.file, target, run.from);
   if (run.writes !== null) {
-    const message = `cluster: ${formatClusterName({ context: target.context, server: target.cluster.server })} (${kubeconfig.file})`;
-    run.writes.report({ level: 'info', code: 'CLUSTER', message });
+    const name = { context: target.context, server: target.cluster.server };
+    const message = `cluster: ${formatClusterName(name)} (${kubeconfig.file})`;
+    run.writes.report({ level: 'info', code: 'CLUSTER', message, data: name });
   }
   const cluster = await services.connectCluster({ kubeconfig: found, from: run.from, context });
   const apiServer = await apiServerAddressOf(services, target.cluster, kubeconfig);

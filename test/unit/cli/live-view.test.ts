@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderText, type Text } from '../../../src/base/text/styled.ts';
-import { formatSeconds, type LiveRow, type LiveView, renderLive } from '../../../src/cli/live-view.ts';
+import { formatSeconds, type LiveRow, type LiveView, renderLive } from '../../../src/cli/output/live-view.ts';
 import { HOSTILE, UNSAFE } from '../../support/hostile-text.ts';
 
 const NOW = 1_000_000;

@@ -51,7 +51,7 @@ describe('the steps of a run', () => {
           { name: 'changing', startedAt: START + 3_000, endedAt: START + 3_000 },
           { name: 'restarting', startedAt: START + 3_000, endedAt: START + 6_000 },
           { name: 'verifying', startedAt: START + 6_000, endedAt: START + 10_000 },
-          { name: 'changing', startedAt: START + 10_000, endedAt: START + 10_000 },
+          { name: 'finishing', startedAt: START + 10_000, endedAt: START + 10_000 },
         ],
         confirmedAt: START + 10_000,
         activity: null,

@@ -46,7 +46,7 @@ describe('the timeline of a host', () => {
       { phase: 'restarting', startMs: 1_100, endMs: 1_600 },
       { phase: 'verifying', startMs: 1_600, endMs: 4_600 },
       { phase: 'confirming', startMs: 4_600, endMs: 4_900 },
-      { phase: 'changing', startMs: 4_900, endMs: 5_000 },
+      { phase: 'finishing', startMs: 4_900, endMs: 5_000 },
     ]);
     expect(host).toMatchObject({ beganMs: 1_000, confirmedMs: 4_900, endedMs: 5_000, status: 'changed', batch: 1, isCanary: false });
     expect(host && changeMsOf(host)).toBe(4_000);

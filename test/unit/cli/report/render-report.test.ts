@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import { renderReport } from '../../../../src/cli/report/render-report.ts';
+import { PARTS } from '../../../../src/cli/report/report-page.ts';
 import type { ReportModel } from '../../../../src/fleet/report/report-model.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { UNSAFE } from '../../../support/hostile-text.ts';
@@ -62,13 +63,13 @@ describe('the page of a plan', () => {
 
   it('shows problems with hint and code', () => {
     expect(page).toContain(
-      '<th scope="row">n3</th><td>connection refused<br><b>Hint:</b> Check the network <code>[HOST_UNREACHABLE]</code></td>',
+      '<th scope="row"><span class="nowrap">n3</span> </th><td>connection refused<br><b>Hint:</b> Check the network <code>[HOST_UNREACHABLE]</code></td>',
     );
   });
 
   it('has only the parts with content, and links to them', () => {
-    expect([...page.matchAll(/<a href="(#[a-z]+)">/g)].map(([, link]) => link)).toEqual(['#problems', '#fields', '#changes']);
-    expect([...page.matchAll(/<h2 id="([a-z]+)">/g)].map(([, id]) => `#${id}`)).toEqual(['#problems', '#fields', '#changes']);
+    expect([...page.matchAll(/<a href="(#[a-z]+)">/g)].map(([, link]) => link)).toEqual(['#problems', '#overview', '#fields', '#changes']);
+    expect([...page.matchAll(/<h2 id="([a-z]+)">/g)].map(([, id]) => `#${id}`)).toEqual(['#problems', '#overview', '#fields', '#changes']);
   });
 
   it('contains no secret', () => {
@@ -128,8 +129,8 @@ describe('the page of an apply', () => {
     );
     const folds = [...large.matchAll(/<details( open)?><summary><b>([^<]*)<\/b> <span class="dim">([^<]*)</g)];
     expect(folds.map(([, open, name, text]) => [open !== undefined, name, text])).toEqual([
-      [true, 'Slow or not ok', '11 hosts, longest 60 s'],
-      [false, 'Batch 1', '1000 hosts, longest 60 s'],
+      [true, 'Slow or not ok', '11 hosts, longest 1m00s'],
+      [false, 'Batch 1', '1000 hosts, longest 1m00s'],
     ]);
     expect(large.length).toBeLessThan(1_000_000);
   });
@@ -151,21 +152,21 @@ describe('the page of fleet status', () => {
 
   it('shows the census of configurations and versions', () => {
     expect(page).toMatch(
-      /<th scope="row" class="mono">ce6acdbc92a2.*<rect width="667" height="10"\/>.*<b>2<\/b> <span class="dim">n1, n2<\/span>/,
+      /<th scope="row" class="mono">ce6acdbc92a2.*<rect width="667" height="10"\/>.*<b>2<\/b> <span class="dim"><span class="nowrap">n1,<\/span> <span class="nowrap">n2<\/span> <\/span>/,
     );
     expect(page).toMatch(/<th scope="row" class="mono">v1\.36\.2/);
   });
 
   it('shows the states of hosts that need attention as tags', () => {
     expect(page).toContain('<span class="tag error">healthz 500</span>');
-    expect(page).toContain('<span class="tag warning">NotReady</span>');
+    expect(page).toContain('<td><span class="tag error">NotReady</span></td>');
   });
 
   it('shows the expiration dates of all certificates', () => {
     expect(textOf(page)).toContain('5 certificates of 4 hosts; 2 of them expired, not valid or about to expire within 30 days.');
-    expect(page).toMatch(/2030-04-01<\/th><td>client<\/td><td><span class="tag info">valid<\/span><\/td><td>n1, n2</);
+    expect(page).toMatch(/2030-04-01<\/th><td>client<\/td><td><span class="tag ok">valid<\/span><\/td><td>n1, n2</);
     expect(page).toMatch(/2030-01-06<\/th><td>client<\/td><td><span class="tag warning">within 30 days<\/span>/);
-    expect(page).toMatch(/2029-12-30<\/th><td>client<\/td><td><span class="tag error">problem<\/span>/);
+    expect(page).toMatch(/2029-12-30<\/th><td>client<\/td><td><span class="tag error">expired or not valid<\/span>/);
   });
 });
 
@@ -200,6 +201,8 @@ describe('every page', () => {
     const known = new Set(plain.flatMap((model) => tagsOf(render(model))));
     // Only a page with many groups folds them.
     known.add('<details data-row>');
+    // Only a long list of hosts is folded.
+    known.add('<details>');
     for (const model of hostileModels()) {
       const page = render(model);
       expect(tagsOf(page).filter((tag) => !known.has(tag))).toEqual([]);
@@ -210,10 +213,14 @@ describe('every page', () => {
     }
   });
 
-  it('leaves only the style and the script unescaped', () => {
-    const template = readFileSync(join(REPOSITORY, 'templates/report/page.html.hbs'), 'utf8');
-    expect([...template.matchAll(/\{\{\{[^}]*\}\}\}|\{\{&[^}]*\}\}/g)].map(([found]) => found)).toEqual(['{{{style}}}', '{{{script}}}']);
+  it('leaves only the style, the script and the rendered parts unescaped', () => {
+    const unescaped = (template: string): readonly string[] =>
+      [...template.matchAll(/\{\{\{[^}]*\}\}\}|\{\{&[^}]*\}\}/g)].map(([found]) => found).filter((found) => !found.startsWith('{{{parts.'));
+    const page = readFileSync(join(REPOSITORY, 'templates/report/page.html.hbs'), 'utf8');
+    const parts = PARTS.map((part) => readFileSync(join(REPOSITORY, `templates/report/parts/${part}.html.hbs`), 'utf8'));
+    expect(unescaped(page)).toEqual(['{{{style}}}', '{{{script}}}']);
+    for (const part of parts) expect(part).not.toMatch(/\{\{\{|\{\{&/);
     // An attribute without quotes could be left by a space.
-    expect(template.match(/=\{\{/g)).toBeNull();
+    for (const template of [page, ...parts]) expect(template.match(/=\{\{/g)).toBeNull();
   });
 });

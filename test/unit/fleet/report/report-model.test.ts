@@ -60,7 +60,7 @@ describe('the report of fleet status', () => {
       statusRow('n2', { config: 'bbb', kubelet: 'v1.35.4' }),
       statusRow('n3', { reachable: false, config: null, kubelet: null }),
     ]);
-    expect([census[0], census[2]]).toEqual([
+    expect([census[5], census[0]]).toEqual([
       {
         title: 'Configuration (SHA-256 of config.yaml)',
         entries: [
@@ -87,5 +87,44 @@ describe('the report of fleet status', () => {
   it('sorts certificates by expiration; those that cannot be read come first', () => {
     const { certificates } = statusModel([], [certificate('n1', 90), certificate('n2', -1), certificate('n3', 0, { notAfter: null })]);
     expect(certificates.map(({ host }) => host)).toEqual(['n3', 'n2', 'n1']);
+  });
+});
+
+describe('the problems of fleet status', () => {
+  const model = statusModel(
+    [
+      statusRow('n1', { node: 'NotReady', health: 'healthz 500' }),
+      statusRow('n2', { node: 'NotReady', drift: '2 changes' }),
+      statusRow('n3', { node: 'none', drift: 'not joined', nodeName: null }),
+      statusRow('n4'),
+    ],
+    [certificate('n1', -2, { state: 'error', notes: ['expired'] }), certificate('n2', 5), certificate('n4', 5), certificate('n4', 90)],
+  );
+
+  it('are one row for hosts with the same state, errors before warnings', () => {
+    expect(model.problems.map(({ severity, hosts, problem }) => [severity, hosts.join(), problem.message])).toEqual([
+      ['error', 'n1,n2', 'the Node is NotReady'],
+      ['error', 'n1', 'the kubelet is not healthy: healthz 500'],
+      ['error', 'n1', 'the certificate client has expired'],
+      ['warning', 'n2', 'drift from the fleet file: 2 changes'],
+      ['warning', 'n3', 'the cluster has no Node of this host'],
+      ['warning', 'n2,n4', 'the certificate client expires within 30 days'],
+    ]);
+  });
+
+  it('are summed up in one sentence', () => {
+    expect(model.verdict).toEqual({
+      level: 'error',
+      text: '4 hosts: 2 Nodes NotReady, 1 kubelet not healthy, 1 certificate expired or not valid, 1 host not joined, 2 certificates expire within 30 days, 2 hosts differ from the fleet file.',
+    });
+    expect(statusModel([statusRow('n1'), statusRow('n2')], [certificate('n1', 90)]).verdict).toEqual({
+      level: 'ok',
+      text: '2 hosts: all reachable, Ready and as the fleet file declares.',
+    });
+    expect(statusModel([statusRow('n1', { drift: '1 change' })]).verdict.level).toBe('warning');
+    expect(statusModel([statusRow('n1', { reachable: false, node: null })]).verdict).toEqual({
+      level: 'error',
+      text: '1 host: 1 host unreachable.',
+    });
   });
 });

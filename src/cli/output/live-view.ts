@@ -1,10 +1,10 @@
-import type { Clock } from '../base/clock.ts';
-import { formatGoDuration } from '../base/text/go-duration.ts';
-import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
-import { escapeUnprintableInLine } from '../base/text/printable.ts';
-import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
-import { truncate } from '../base/text/table.ts';
-import type { Output, TerminalSize } from './output/services.ts';
+import type { Clock } from '../../base/clock.ts';
+import { formatGoDuration } from '../../base/text/go-duration.ts';
+import { nameRanges, sortedNames } from '../../base/text/name-ranges.ts';
+import { escapeUnprintableInLine } from '../../base/text/printable.ts';
+import { type Style, type StyledPart, styled, type Text } from '../../base/text/styled.ts';
+import { truncate } from '../../base/text/table.ts';
+import type { Output, TerminalSize } from './services.ts';
 
 /** A display that is redrawn until it is closed. */
 interface LiveDisplay {
@@ -164,7 +164,7 @@ interface FoldedRow extends LiveRow {
 }
 
 /** Hosts with the same activity share a line with the longest duration; slow hosts have lines of their own, above. */
-function foldRows(rows: readonly LiveRow[], now: number): readonly FoldedRow[] {
+export function foldRows(rows: readonly LiveRow[], now: number): readonly FoldedRow[] {
   const slow: FoldedRow[] = [];
   const folded = new Map<string, FoldedRow>();
   for (const row of rows) {
@@ -235,7 +235,7 @@ function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { 
 }
 
 /** `  rolls back in 4m12s  ← slow (median 9s)`; empty: none. */
-function noteOf({ deadline, isSlow, medianMs }: FoldedRow, now: number): string {
+export function noteOf({ deadline, isSlow, medianMs }: FoldedRow, now: number): string {
   const left =
     deadline === null || deadline.at <= now
       ? ''
