@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { helpAsOption, pflagArguments } from '../../../src/cli/pflag-arguments.ts';
 import { runCommand } from '../../support/run-cli.ts';
@@ -10,7 +10,8 @@ program
   .option('-f, --force')
   .option('--no-confirm')
   .option('--set <setting>')
-  .option('-o, --output <format>');
+  .option('-o, --output <format>')
+  .addOption(new Option('--serve [address]').preset('free'));
 
 const read = (line: string): string => pflagArguments(line.split(' '), program).join(' ');
 
@@ -36,6 +37,8 @@ describe('a command line in the syntax of pflag', () => {
     ['init --v=5 --output=json', 'init --v=5 --output=json'],
     ['init --set --dry-run=true', 'init --set --dry-run=true'],
     ['init --set=--force=false', 'init --set=--force=false'],
+    ['init --serve plan.json', 'init --serve=free plan.json'],
+    ['init --serve=:8080 plan.json', 'init --serve=:8080 plan.json'],
     ['init -- --dry-run=true -v=5', 'init -- --dry-run=true -v=5'],
     ['init --unknown=true -x=1', 'init --unknown=true -x=1'],
     ['init a=b -', 'init a=b -'],

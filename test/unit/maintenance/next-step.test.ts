@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type MemberState, nextStep, planBatches, type RolloutMember, type RolloutRules } from '../../../src/maintenance/next-step.ts';
+import {
+  type MemberState,
+  nextMembers,
+  nextStep,
+  planBatches,
+  type RolloutMember,
+  type RolloutRules,
+} from '../../../src/maintenance/next-step.ts';
 import { numberOfRuns } from '../../support/thorough.ts';
 
 const STATES: Readonly<Record<string, MemberState>> = {
@@ -316,5 +323,14 @@ describe('any rollout', () => {
       }),
       { numRuns: numberOfRuns(300) },
     );
+  });
+});
+
+describe('the members that start next', () => {
+  it('are those after the success of the members in progress', () => {
+    const all = members('a b c d e').map((member) => ({ ...member, state: member.name === 'a' ? ('in-progress' as const) : member.state }));
+    expect(nextStep(all, { ...BATCHES, canary: 1, maxUnavailable: 2 }).start).toEqual([]);
+    expect(nextMembers(all, { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual(['b', 'c']);
+    expect(nextMembers(members('a'), { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual(['a']);
   });
 });
