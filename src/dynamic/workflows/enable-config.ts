@@ -160,25 +160,11 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
   if (move?.refusal != null) refusals.push({ host, ...move.refusal });
   if (dropIn?.kind !== 'drop-in' || program === null || nodeName === null) return { input: {}, warnings: [], refusals };
-  const installed = await installedAgent(context);
   const { signers } = options;
-  const isSigned = signers.kind === 'required' || (signers.kind === 'unchanged' && installed.signersFile !== null);
-  const problem = isSigned ? await signatureProblem(context.host, context.signal) : null;
-  if (problem !== null) refusals.push(problem);
-  const words = [
-    ...program.command,
-    'agent',
-    ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
-    ...(dropIn.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', dropIn.localConfig]),
-    ...(isSigned ? ['--require-signature', signersFile(AGENT_DIRECTORY)] : []),
-    ...options.agentOptions,
-  ];
-  const agentUnit = renderAgentUnit(options.templates, {
-    command: words,
-    directory: AGENT_DIRECTORY,
-    kubeletDirectory: canReplaceManagerState(options.allow) ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
-    keepsDropInDirectory: installed.keepsDropInDirectory,
-  });
+  const words = ['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace];
+  const localConfig = dropIn.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', dropIn.localConfig];
+  const agentUnit = await agentUnitOf(context, options, found, [...program.command, 'agent', ...words, ...localConfig]);
+  if (agentUnit.problem !== null) refusals.push(agentUnit.problem);
   return {
     input: {
       program,
@@ -186,7 +172,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       directory: AGENT_DIRECTORY,
       signers: signers.kind === 'unchanged' ? null : { text: signers.kind === 'required' ? signers.text : null },
       agent: {
-        ...unitsWith(found, [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, dropIn.text)]),
+        ...unitsWith(found, [unitFile(AGENT_UNIT, agentUnit.text), unitFile(POINTER_DROP_IN, dropIn.text)]),
         running: AGENT_SERVICE,
         readyUrl: options.agentAddress === null ? null : `http://${options.agentAddress}/readyz`,
       },
@@ -197,6 +183,24 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     warnings: [],
     refusals,
   };
+}
+
+/** The unit of the agent, and the problem of a host that cannot verify the required signatures. */
+async function agentUnitOf(
+  context: PhaseContext,
+  { signers, ...options }: EnableOptions,
+  { flag }: DynamicHost,
+  command: readonly string[],
+) {
+  const installed = await installedAgent(context);
+  const isSigned = signers.kind === 'required' || (signers.kind === 'unchanged' && installed.signersFile !== null);
+  const text = renderAgentUnit(options.templates, {
+    command: [...command, ...(isSigned ? ['--require-signature', signersFile(AGENT_DIRECTORY)] : []), ...options.agentOptions],
+    directory: AGENT_DIRECTORY,
+    kubeletDirectory: canReplaceManagerState(options.allow) ? (flag('root-dir') ?? KUBELET_DIR) : null,
+    keepsDropInDirectory: installed.keepsDropInDirectory,
+  });
+  return { text, problem: isSigned ? await signatureProblem(context.host, context.signal) : null };
 }
 
 async function prepareProgram(

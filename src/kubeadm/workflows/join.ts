@@ -148,12 +148,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     }),
   });
   const { name: nodeName } = node.registration;
-  // A flag replaces the taints, with a warning of the configuration: the Node never gets them.
-  const hasFlag = node.registration.kubeletExtraArgs.some(({ name }) => name === 'register-with-taints');
-  const marks = { labels, taints: options.controlPlane || hasFlag ? [] : (node.registration.taints ?? []) };
-  const removal =
-    options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { nodeOfSameName, marks }) : null;
-  const marked = await identifyToMark(context, options, { node, nodeOfSameName, marks, removal });
+  const marked = await observeMarks(context, options, { node, nodeOfSameName, labels });
   const target = {
     ...apiServer,
     clusterName: baseline.clusterName,
@@ -172,7 +167,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
         probeImage: start.verification?.probeImage,
         admin: options.admin,
       },
-      markNode: { nodeName, ...marks, saved: removal?.saved ?? null, admin: options.admin, check: marked.check },
+      markNode: { nodeName, ...marked.input, admin: options.admin },
     },
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
@@ -181,6 +176,25 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     origins: design.origins,
     own: ownWords(node),
   };
+}
+
+/**
+ * The labels and taints that an administrator sets on the Node, and those that are removed.
+ * @param observed.labels the reserved ones
+ */
+async function observeMarks(
+  context: PhaseContext,
+  options: JoinOptions,
+  { labels, ...observed }: Pick<IdentifyToMark, 'node' | 'nodeOfSameName'> & { readonly labels: NodeMarks['labels'] },
+) {
+  const { controlPlane, removesMarks = false } = options;
+  const { taints = [], kubeletExtraArgs } = observed.node.registration;
+  // A flag replaces the taints, with a warning of the configuration: the Node never gets them.
+  const hasFlag = kubeletExtraArgs.some(({ name }) => name === 'register-with-taints');
+  const marks = { labels, taints: controlPlane || hasFlag ? [] : taints };
+  const removal = removesMarks && !controlPlane ? await findRemoval(context, options, { ...observed, marks }) : null;
+  const { check, refusals } = await identifyToMark(context, options, { ...observed, marks, removal });
+  return { input: { ...marks, saved: removal?.saved ?? null, check }, refusals };
 }
 
 /**

@@ -24,12 +24,12 @@ import type { NodeGroups } from '../../render/node-groups.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-interface CheckedPods {
+interface Verdict {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }
 
-const NOTHING: CheckedPods = { warnings: [], refusals: [] };
+const NOTHING: Verdict = { warnings: [], refusals: [] };
 
 /**
  * Finds what the new files of an existing node would end: pods, or the kubelet itself. Compares its present
@@ -50,7 +50,7 @@ export async function checkPodsOfNode(
     readonly written: readonly string[];
     readonly setups: SetupChange;
   },
-): Promise<CheckedPods> {
+): Promise<Verdict> {
   const {
     run: { podLoss },
     skipPreflight,
@@ -144,25 +144,7 @@ export async function checkDirectoriesOfNode(
 /** The preflight check, and the code of its problems. */
 const FIELD_NOT_IN_FORCE = 'FieldNotInForce';
 
-interface Verdict {
-  readonly warnings: readonly Warning[];
-  readonly refusals: readonly Problem[];
-}
-
-/**
- * Compares the configuration that the kubelet will read with the one that the plan writes. Another file of `--config`, and a
- * field that this run changes for this node but that a flag or drop-in file overrides, are refused: the change would have
- * no effect. A flag declared for the node may override the configuration of the cluster or of a group, as in kubeadm.
- */
-export function checkHiddenFields({
-  host,
-  design,
-  setups,
-  reading,
-  clusterIsDeclared,
-  ignores,
-  kept,
-}: {
+interface HiddenFieldsInput {
   readonly host: string;
   readonly design: NodeDesign;
   readonly setups: SetupChange;
@@ -172,8 +154,16 @@ export function checkHiddenFields({
   readonly ignores: IgnoredChecks;
   /** Flags of the host's own unit, which are not declared for the node. */
   readonly kept: readonly Arg[];
-}): Verdict {
-  const { before, after } = setups;
+}
+
+/**
+ * Compares the configuration that the kubelet will read with the one that the plan writes. Another file of `--config`, and a
+ * field that this run changes for this node but that a flag or drop-in file overrides, are refused: the change would have
+ * no effect. A flag declared for the node may override the configuration of the cluster or of a group, as in kubeadm.
+ */
+export function checkHiddenFields(input: HiddenFieldsInput): Verdict {
+  const { host, reading, ignores, kept } = input;
+  const { after } = input.setups;
   const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignores);
   const elsewhere = otherConfigFile(after);
   if (elsewhere !== null) {
@@ -183,20 +173,9 @@ export function checkHiddenFields({
       : { warnings: [{ code: FIELD_NOT_IN_FORCE, message }], refusals: [] };
   }
   const layers = layersOf(after, reading);
-  if (layers === null) return { warnings: [], refusals: [] };
-  const old = before === null ? null : layersOf(before, reading);
-  const oldLeaves = old === null ? new Map() : leavesOf(old.written.config);
+  if (layers === null) return NOTHING;
   const hidden = findHiddenFields(layers.written, layers.actual);
-  const isKept = ({ by }: HiddenField): boolean => kept.some(({ name }) => name === by.flag?.name);
-  const isOfNode = (field: HiddenField): boolean => isDeclaredFlag(field) && !isKept(field);
-  const isSetNow = (field: HiddenField): boolean => {
-    if (jsonEqual(oldLeaves.get(field.path), field.desired)) return false;
-    const layer = design.layered.history.get(field.path)?.at(-1)?.origin.layer;
-    if (layer === 'set') return true;
-    if (layer === 'cluster') return clusterIsDeclared && !isOfNode(field);
-    return (layer === 'node' || layer === 'patch') && !isOfNode(field);
-  };
-  const refused = refuses ? hidden.filter(isSetNow) : [];
+  const refused = refuses ? hidden.filter(isSetNow(input)) : [];
   const warned = hidden.filter((field) => !refused.includes(field));
   const names = [...new Set(refused.map(({ path }) => path))];
   return {
@@ -212,12 +191,29 @@ export function checkHiddenFields({
             refusal(
               host,
               `the change of ${names.join(', ')} would have no effect: ${refused.map(describeHidden).join('; ')}`,
-              refused.some(isKept)
+              refused.some((field) => isKept(field, kept))
                 ? 'Drop the flag of the host with --kubelet-extra-args NAME-, or remove the field'
                 : 'Remove the flag or the field where it is set',
             ),
           ],
   };
+}
+
+/** Whether this run changes a field, other than by a default, and the flag that hides it is not declared for the node. */
+function isSetNow({ design, setups: { before }, reading, clusterIsDeclared, kept }: HiddenFieldsInput): (field: HiddenField) => boolean {
+  const old = before === null ? null : layersOf(before, reading);
+  const oldLeaves = old === null ? new Map() : leavesOf(old.written.config);
+  return (field) => {
+    if (jsonEqual(oldLeaves.get(field.path), field.desired)) return false;
+    const layer = design.layered.history.get(field.path)?.at(-1)?.origin.layer;
+    if (layer === 'set') return true;
+    const isSet = layer === 'node' || layer === 'patch' || (layer === 'cluster' && clusterIsDeclared);
+    return isSet && (!isDeclaredFlag(field) || isKept(field, kept));
+  };
+}
+
+function isKept({ by }: HiddenField, kept: readonly Arg[]): boolean {
+  return kept.some(({ name }) => name === by.flag?.name);
 }
 
 /** A flag of kubeadm-flags.env is declared for the node. */
