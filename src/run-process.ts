@@ -58,16 +58,7 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
     interruption.abort(interrupted('SIGHUP'));
   });
 
-  // A reader that exits early (head) is not an error, and never stops changes of a host halfway. A result that
-  // cannot be written is an error.
-  stderr.on('error', () => undefined);
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
-    stderr.write(`cannot write to standard output: ${error.message} [OUTPUT_UNWRITABLE]\n`);
-    process.once('exit', () => {
-      process.exitCode ||= 1;
-    });
-  });
+  reportUnwritableOutput(process);
   const program = { script: process.argv[1] ?? '', executable: process.execPath };
   const startedAs = [process.argv0, program.script];
   const onForcedExit = (listener: () => void): (() => void) => {
@@ -82,5 +73,20 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
     // with a core dump while it restores the closed terminal.
     process.removeAllListeners('SIGHUP');
     process.kill(process.pid, 'SIGHUP');
+  });
+}
+
+/**
+ * A reader that exits early (head) is not an error, and never stops changes of a host halfway. A result that cannot be
+ * written is an error.
+ */
+function reportUnwritableOutput({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>): void {
+  stderr.on('error', () => undefined);
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return;
+    stderr.write(`cannot write to standard output: ${error.message} [OUTPUT_UNWRITABLE]\n`);
+    process.once('exit', () => {
+      process.exitCode ||= 1;
+    });
   });
 }

@@ -29,7 +29,7 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
 const LONGER_FILES: Readonly<Record<string, number>> = {};
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 17;
+const LONG_FUNCTIONS = 9;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */

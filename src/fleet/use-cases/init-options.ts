@@ -2,7 +2,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { withDocument } from '../../host/run-settings.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
-import { controlPlaneConnector, etcdConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneInputs, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { initTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { InitOptions } from '../../kubeadm/workflows/init.ts';
@@ -50,11 +50,7 @@ export async function fleetInitOptions(
     localAPIEndpoint: init.localAPIEndpoint ?? {},
     advertisesNodeIP: true,
     timeouts: init.timeouts ?? {},
-    proxyEnvironment: [],
-    issuer: await services.certificateIssuer(),
-    localDefaultRoute: {},
-    connect: controlPlaneConnector(services),
-    connectEtcd: etcdConnector(services),
+    ...(await controlPlaneInputs(services, { isLocal: false, staged: false })),
     given,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,

@@ -6,7 +6,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { emptyConfig } from '../../kubeadm/config/load.ts';
-import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneInputs } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
@@ -58,11 +58,7 @@ export async function joiningMember(
     kubeletHealthCheckMs: durationMs(timeouts.kubeletHealthCheck, join.kubeletHealthCheckMs),
     tlsBootstrapMs: durationMs(timeouts.tlsBootstrap, join.tlsBootstrapMs),
     kubeProxy: null,
-    proxyEnvironment: [],
-    issuer: await services.certificateIssuer(),
-    localDefaultRoute: {},
-    connect: controlPlaneConnector(services),
-    connectEtcd: etcdConnector(services),
+    ...(await controlPlaneInputs(services, { isLocal: false, staged: false })),
     certificateKey,
     opened: (access) => accesses.push(access),
   };

@@ -4,14 +4,7 @@ import { isSelectedBy, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { PHASES_WITH_KUBECONFIG } from '../../kubeadm/config/kubeconfig-phases.ts';
-import {
-  controlPlaneConnector,
-  etcdConnector,
-  observeLocalCaDirectories,
-  observeLocalDefaultRoute,
-  proxyEnvironment,
-  releaseOf,
-} from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneInputs, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { checksOf, initTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
@@ -89,12 +82,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     configOrigins: config.origins,
     localAPIEndpoint: init.localAPIEndpoint ?? {},
     timeouts: init.timeouts ?? {},
-    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
-    issuer: await services.certificateIssuer(),
-    localDefaultRoute: staged ? await observeLocalDefaultRoute(services) : {},
-    localCaDirectories: staged ? await observeLocalCaDirectories(services) : [],
-    connect: controlPlaneConnector(services),
-    connectEtcd: etcdConnector(services),
+    ...(await controlPlaneInputs(services, { isLocal: isLocalHost(targets[0]), staged })),
     given,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     kubeconfigDir: request.kubeconfigDir,

@@ -1,13 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
-import {
-  controlPlaneConnector,
-  etcdConnector,
-  observeLocalCaDirectories,
-  observeLocalDefaultRoute,
-  proxyEnvironment,
-} from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneInputs } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
@@ -44,12 +38,7 @@ export async function joinControlPlanePlanner(
     timeouts,
     staticPodPatches: node.staticPodPatches,
     kubeProxy: null,
-    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
-    issuer: await services.certificateIssuer(),
-    localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
-    localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
-    connect: controlPlaneConnector(services),
-    connectEtcd: etcdConnector(services),
+    ...(await controlPlaneInputs(services, { isLocal: isLocalHost(targets[0]), staged: node.staged })),
     certificateKey: controlPlane.certificateKey ?? null,
     opened,
   };

@@ -6,7 +6,7 @@ import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.
 import type { Fact } from '../../host/facts/fact.ts';
 import type { EnvVar } from '../config/model.ts';
 import { caDirectoriesOf } from '../facts/control-plane-host.ts';
-import type { ClusterConnections } from '../ports.ts';
+import type { ClusterConnections, SecretSource } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 import type { ConnectEtcd } from '../workflows/control-plane/etcd-access.ts';
 
@@ -24,12 +24,26 @@ export function etcdConnector({ connectEtcd }: Pick<ClusterConnections, 'connect
   return ({ host, ...target }) => connectEtcd({ ...target, from: host });
 }
 
-export async function observeLocalDefaultRoute(connections: LocalHostConnections): Promise<DefaultRoute> {
-  return observeLocalHost(connections, defaultRoute);
+/** How the workflows of a control plane reach it, and the settings that they take from the local host. */
+export async function controlPlaneInputs(
+  services: LocalHostConnections &
+    Pick<ClusterConnections, 'connectCluster' | 'connectEtcd'> &
+    Pick<SecretSource, 'certificateIssuer'> &
+    Pick<LocalFiles, 'env'>,
+  { isLocal, staged }: { readonly isLocal: boolean; readonly staged: boolean },
+) {
+  return {
+    proxyEnvironment: isLocal ? proxyEnvironment(services.env) : [],
+    issuer: await services.certificateIssuer(),
+    localDefaultRoute: staged ? await observeLocalDefaultRoute(services) : {},
+    localCaDirectories: staged ? await observeLocalHost(services, caDirectoriesOf()) : [],
+    connect: controlPlaneConnector(services),
+    connectEtcd: etcdConnector(services),
+  };
 }
 
-export async function observeLocalCaDirectories(connections: LocalHostConnections): Promise<readonly string[]> {
-  return observeLocalHost(connections, caDirectoriesOf());
+export async function observeLocalDefaultRoute(connections: LocalHostConnections): Promise<DefaultRoute> {
+  return observeLocalHost(connections, defaultRoute);
 }
 
 async function observeLocalHost<T>({ connectHost, signal }: LocalHostConnections, fact: Fact<T>): Promise<T> {
