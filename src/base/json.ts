@@ -9,14 +9,19 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parses a JSON object; null when the text is not JSON or not an object. */
-export function parseJsonObject(text: string): JsonObject | null {
+/** Parses JSON; null when the text is not JSON. */
+export function parseJson(text: string): Json {
   try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
+    return JSON.parse(text) as Json;
   } catch {
     return null;
   }
+}
+
+/** Parses a JSON object; null when the text is not JSON or not an object. */
+export function parseJsonObject(text: string): JsonObject | null {
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : null;
 }
 
 /** Structural equality; the order of object keys is ignored, the order of lists is significant. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { AppError } from '../base/errors.ts';
+import { parseJson } from '../base/json.ts';
 import { AGENT_NAMESPACE } from './agent-namespace.ts';
 import { type AppliedMarks, coversMarks, marksList, type NodeMarks } from './node-marks.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
@@ -40,7 +41,7 @@ export function readMarksRecord(object: KubeObject | null, node: KubeObject): Ma
   const { uid } = node.metadata;
   const owners = z.array(z.object({ kind: z.string(), uid: z.string() })).safeParse(object?.metadata.ownerReferences);
   const isOwn = owners.success && owners.data.some((owner) => owner.kind === 'Node' && owner.uid === uid);
-  const read = isOwn ? RECORD.safeParse(parseJson((object?.data as Record<string, unknown> | undefined)?.[KEY])) : null;
+  const read = isOwn ? RECORD.safeParse(parseJson(String((object?.data as Record<string, unknown> | undefined)?.[KEY]))) : null;
   if (read?.success !== true) return { object, applied: null };
   const { labels, taints } = read.data;
   return {
@@ -73,14 +74,6 @@ export function isRecorded({ applied }: MarksRecord, marks: NodeMarks): boolean 
   const declared = marksList(marks);
   const recorded = applied ?? { labels: [], taints: [] };
   return coversMarks(recorded, declared) && coversMarks(declared, recorded);
-}
-
-function parseJson(text: unknown): unknown {
-  try {
-    return JSON.parse(String(text));
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { createReadStream, readFileSync, rmSync, statSync } from 'node:fs';
 import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
+import { syncPath } from '../../base/adapters/sync-path.ts';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
 import { systemErrorText } from '../../base/system-error.ts';
@@ -126,7 +127,7 @@ export async function writeLocalFile(
     } finally {
       await file.close();
     }
-    await syncDirectory(dirname(path));
+    await syncPath(dirname(path));
   } catch (cause) {
     throw unwritable(path, cause);
   }
@@ -170,15 +171,6 @@ async function modeOfFile(path: string): Promise<number> {
   if (target !== null && !target.isFile()) throw new NotRegular();
   const own = await lstat(path).catch(absent);
   return own?.isFile() === true && own.uid === process.geteuid?.() ? own.mode & 0o777 : 0o600;
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /**

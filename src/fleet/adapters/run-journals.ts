@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { syncPath } from '../../base/adapters/sync-path.ts';
 import { AppError } from '../../base/errors.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
@@ -38,7 +39,7 @@ async function begin(directory: string, started: Date): Promise<RunJournal> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const file = await open(path, 'ax', 0o600);
-    await syncDirectory(directory);
+    await syncPath(directory);
     return journalOver(path, file);
   } catch (cause) {
     throw unwritable(path, cause);
@@ -81,15 +82,6 @@ function journalOver(path: string, file: File): RunJournal {
       await file.close();
     },
   };
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function unwritable(path: string, cause: unknown): AppError {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { type AppError, isAppError } from '../../base/errors.ts';
-import type { Json } from '../../base/json.ts';
+import { type Json, parseJson } from '../../base/json.ts';
 import { present } from '../../base/present.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -137,14 +137,6 @@ export function parseHistory(content: string): readonly HistoryEntry[] {
     const { login, ...rest } = entry.data;
     return [login === '' ? rest : entry.data];
   });
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }
 
 export interface ChangeStart {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseJson } from '../../base/json.ts';
 
 const text = z.string();
 const texts = z.array(text).readonly();
@@ -39,7 +40,7 @@ export interface JournaledRun {
  */
 export function readJournal(content: string): JournaledRun | null {
   const entries = content.split('\n').flatMap((line) => {
-    const entry = ENTRY.safeParse(parse(line));
+    const entry = ENTRY.safeParse(parseJson(line));
     return entry.success ? [entry.data] : [];
   });
   const [first] = entries;
@@ -53,14 +54,6 @@ export function readJournal(content: string): JournaledRun | null {
   }
   const { time, command, subject, hosts } = first;
   return { startedAt: time, command, subject, hosts, statuses, isFinished: exitCode !== null, exitCode };
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }
 
 const FINE: ReadonlySet<string> = new Set(['changed', 'unchanged']);

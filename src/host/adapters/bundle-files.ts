@@ -6,8 +6,9 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { type Extract, extract, type Header, type Pack, pack } from 'tar-stream';
+import { syncPath } from '../../base/adapters/sync-path.ts';
 import { AppError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../../base/json.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { printable } from '../../base/text/printable.ts';
 import {
@@ -138,12 +139,8 @@ function isReadError(error: Error): boolean {
 
 function parseDocument(bytes: Buffer): JsonObject | readonly unknown[] | null {
   if (bytes[0] !== 0x7b && bytes[0] !== 0x5b) return null;
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
-    return Array.isArray(value) ? value : isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(bytes.toString('utf8'));
+  return Array.isArray(value) ? value : isJsonObject(value) ? value : null;
 }
 
 /** @see github.com/opencontainers/image-spec annotations.md, containerd; `docker save` writes manifest.json */
@@ -201,12 +198,12 @@ async function writeBundle(
   try {
     const [, added] = await Promise.allSettled([pipeline(archive, output, { signal }), adding]);
     if (added.status === 'rejected') throw added.reason;
-    await sync(temporary, 'r+');
+    await syncPath(temporary, 'r+');
     const { size } = await stat(temporary);
     if (!isComplete(manifest, contentOffsets(Buffer.byteLength(encodeManifest(manifest)), manifest.contents), size))
       throw new Error('the disk is full');
     await rename(temporary, file);
-    await sync(dirname(file), 'r');
+    await syncPath(dirname(file), 'r');
     return size;
   } catch (cause) {
     // An open that has not finished would create the file after its removal.
@@ -217,15 +214,6 @@ async function writeBundle(
     throw new AppError({ code: 'INPUT_UNWRITABLE', message, hint: 'Check the path and the free disk space' }, { exitCode: 2, cause });
   } finally {
     forget?.();
-  }
-}
-
-async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
-  const file = await open(path, flags);
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }
 

@@ -11,6 +11,7 @@ import type { Dial } from '../dial.ts';
 import type { HttpsClient, HttpsRequest, HttpsResponse, Trust, WebFailure } from '../https-client.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
 import { certificateFailure, failureOf, HttpsError, peerOf } from './https-failure.ts';
+import { readBody } from './read-body.ts';
 import { checkServerIdentity } from './server-identity.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -66,7 +67,10 @@ async function query(request: HttpsRequest, env: ProxyEnvironment, signal: Abort
     } else if (request.trust.kind !== 'unverified' && !socket.authorized)
       throw new HttpsError(certificateFailure(String(code), name, peer));
     const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
-    const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
+    const { maxBytes = DEFAULT_MAX_BYTES } = request;
+    const text = await readBody(response, maxBytes, () => {
+      throw new HttpsError({ kind: 'too-large', maxBytes });
+    });
     return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
   } finally {
     raw.destroy();
@@ -171,17 +175,6 @@ function send(
     request.once('response', resolve);
     request.end();
   });
-}
-
-async function readBody(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new HttpsError({ kind: 'too-large', maxBytes });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function headersOf({ headers }: IncomingMessage): Pick<HttpsResponse, 'contentType' | 'date' | 'location'> {

@@ -9,6 +9,7 @@ import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } fro
 import type { RequestRateLimiter, RequestUrgency } from '../request-rate-limiter.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
+import { readBody } from './read-body.ts';
 
 export interface ApiRequest {
   /** A verb clause for messages: `get ConfigMap kube-system/kubelet-config`. */
@@ -150,22 +151,12 @@ function exchange(
         response.on('close', settle);
         return resolve({ response, text: null });
       }
-      const answer = readText(response, sent).finally(settle);
+      const tooLarge = () => sent.destroy(new Error('the response is larger than 256 MiB'));
+      const answer = readBody(response, MAX_BODY_BYTES, tooLarge).finally(settle);
       answer.then((text) => resolve({ response, text }), reject);
     });
     sent.end(body);
   });
-}
-
-async function readText(response: IncomingMessage, sent: ClientRequest): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) sent.destroy(new Error('the response is larger than 256 MiB'));
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 class TimeoutError extends Error {

@@ -3,7 +3,7 @@ import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import { type Prepared, phaseSelection, type Workflow } from '../../host/run-workflow.ts';
-import { ADMIN_CONF, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
@@ -25,7 +25,7 @@ import { downloadCerts } from './certificates/shared-certs.ts';
 import {
   type ApiAccess,
   type ApiServerBootstrapInput,
-  apiAccess,
+  adminConfAccess,
   type ConnectControlPlane,
   deferUntilApiServer,
   NO_ACCESS,
@@ -218,11 +218,7 @@ function routesOf(
 ): { readonly api: ApiAccess; readonly etcdApi: EtcdAccess } {
   // Nothing runs in a staging directory: no etcd member is added and no Node is awaited.
   if (staged) return { api: NO_ACCESS, etcdApi: NO_ETCD_ACCESS };
-  const kubeconfig = () => {
-    const text = textAt(ADMIN_CONF);
-    return text === null ? null : { path: ADMIN_CONF, text };
-  };
-  const api = apiAccess({ connect, local: null, kubeconfig });
+  const api = adminConfAccess(connect, textAt);
   const endpointsOf = async (context: PhaseContext): Promise<readonly string[] | null> => {
     const admin = await api.reach(context);
     return admin === null ? null : etcdEndpoints(admin);

@@ -31,7 +31,7 @@ import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-mem
 import { removeProxy } from '../phases/proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { type ApiAccess, adminConfAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
 import {
   type ConnectEtcd,
   deferUntilEtcd,
@@ -295,11 +295,7 @@ async function reachEtcd(
     const text = facts.get(path)?.content;
     return text === undefined ? null : new SensitiveText([new Secret(text)]);
   };
-  const kubeconfig = () => {
-    const text = textAt(ADMIN_CONF);
-    return text === null ? null : { path: ADMIN_CONF, text };
-  };
-  const api = apiAccess({ connect, local: null, kubeconfig });
+  const api = adminConfAccess(connect, textAt);
   let unused: readonly Problem[] = [];
   const access = etcdAccess({
     connect: connectEtcd,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseJson } from '../../../base/json.ts';
 
 const GROUP = z.object({ hosts: z.array(z.string()).default([]), children: z.array(z.string()).default([]) });
 /** Key of the host variables in Ansible's JSON; all other keys are groups. */
@@ -24,14 +25,6 @@ export function readInventoryList(text: string): InventoryList | null {
   if (!read.success) return null;
   const { [META]: meta, ...groups } = read.data;
   return { groups: new Map(Object.entries(groups)), variables: new Map(Object.entries(meta.hostvars)) };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** A list or an object, which templates do not support. */

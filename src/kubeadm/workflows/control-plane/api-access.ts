@@ -77,6 +77,15 @@ export function apiAccess({
   };
 }
 
+/** Access with admin.conf, to the server that it names. */
+export function adminConfAccess(connect: ConnectControlPlane, textAt: (path: string) => SensitiveText | null): ApiAccess {
+  const kubeconfig = () => {
+    const text = textAt(ADMIN_CONF);
+    return text === null ? null : { path: ADMIN_CONF, text };
+  };
+  return apiAccess({ connect, local: null, kubeconfig });
+}
+
 /** Hint for a refused admin kubeconfig of a control plane. */
 export function adminConfHint(path: string): string {
   const name = path.replace(/^.*\/|\.conf$/g, '');
