@@ -142,8 +142,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
       caCertPath: options.caCertPath,
       nodeOfSameName,
       otherHost,
-      nameHint:
-        options.removesMarks === true ? 'set nodeName of the host in the fleet file' : 'give the host another name with --node-name',
+      nameHint: nameHintOf(options),
       takeOver: options.takeOver,
     }),
   });
@@ -176,6 +175,11 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     origins: design.origins,
     own: ownWords(node),
   };
+}
+
+/** How to give a host another name. Only a run over a fleet file removes marks. */
+function nameHintOf({ removesMarks = false }: JoinOptions): string {
+  return removesMarks ? 'set nodeName of the host in the fleet file' : 'give the host another name with --node-name';
 }
 
 /**
