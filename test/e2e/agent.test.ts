@@ -141,7 +141,7 @@ RestartSec=2
   it('is installed next to a kubelet that keeps running unchanged, and a second run changes nothing', async () => {
     before = belongings();
     const kubelet = starts();
-    const dry = await enable('--dry-run', '--exit-code');
+    const dry = await enable('--dry-run', '--exit-code', '--diff');
     expect(dry).toMatchObject({ code: 6 });
     expect(dry.stdout).toContain('+EnvironmentFile=-/var/lib/kubelet/kubeletadm-agent/active.env');
     expect(belongings()).toBe(before);

@@ -60,11 +60,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     expect(code, stderr).toBe(6);
     expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual([
       expect.stringMatching(/^cluster context "kubernetes-admin@kubernetes", https:/),
-      'node[1:3] (3 hosts)',
-      'node4, node5 (2 hosts)',
-      'node6',
+      'node[1:6] (6 hosts)',
       'canary: node1; the other hosts follow only if the canary succeeds',
-      '6 hosts: 6 pending.',
+      '6 hosts: 6 pending (6 nodes join).',
     ]);
   });
 
