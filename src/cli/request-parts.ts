@@ -115,9 +115,18 @@ export function runRequest(options: CommandOptions, onlyPhase?: string): RunSett
     dryRun: options.dryRun === true,
     skipPhases: flagList(options, 'skipPhases'),
     onlyPhase,
+    ...drainRequest(options),
     podLoss: options.allowPodLoss === true ? 'warn' : 'refuse',
     ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
   };
+}
+
+/** `--no-drain`, `--force-drain` and `--drain-timeout` of a command that has them. */
+export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'> {
+  if (options.drain === undefined) return {};
+  const example = 'Pass for example --drain-timeout 10m';
+  const timeoutMs = flagDuration(options, 'drainTimeout', { flag: '--drain-timeout', example, least: 1 }) ?? 0;
+  return { drain: { isAllowed: options.drain !== false, isForced: options.forceDrain === true, timeoutMs } };
 }
 
 /** `runRequest` of a command that changes kubelets: with `--allow`. */

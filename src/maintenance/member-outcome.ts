@@ -12,6 +12,8 @@ const OUTCOMES = [
   'failed',
   /** Refused, or failed before any change. */
   'refused',
+  /** Not touched: it is in the maintenance of another program or operator, or about to be removed. */
+  'skipped',
   /** No answer; no result is known. */
   'unreachable',
   /** Another operator changed it during the run. */

@@ -63,7 +63,10 @@ export function followAssignment(options: AssignmentOptions) {
     if (preparedFor === state.preparedFor) return null;
     try {
       const event = await prepare({ source, object, node: properties });
-      state = { ...state, preparedFor, againAt: now() + RESYNC_MS * (1 + random()) };
+      // A cordoned node may still be draining.
+      const mayBeDrained = properties.isCordoned && event.kind === 'assigned' && event.refusal?.code === 'NOT_ALLOWED';
+      const pauseMs = mayBeDrained ? AGAIN_MS * (0.5 + random()) : RESYNC_MS * (1 + random());
+      state = { ...state, preparedFor, againAt: now() + pauseMs };
       return event.kind === 'assigned' ? { ...event, nodeUid } : event;
     } catch (error) {
       if (signal.aborted) throw error;

@@ -61,7 +61,7 @@ async function causeOf(hash: string, node: PayloadNode, { store, allow }: Forbid
   const text = checkpoint?.files?.[PAYLOAD_FILE];
   if (text === undefined) return null;
   const configFile = parseHostFile({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text });
-  const policy = { allow, isCordoned: false };
+  const policy = { allow, isDrained: false };
   const changes = changesOf(configFile, parseHostFile(node.local), node);
   const forbidden = forbiddenChanges(changes, policy, { isProven: true, sets: checkpoint?.manifest?.sets ?? null });
   return forbidden.length === 0 ? null : `no longer permitted: ${describeForbidden(forbidden, changes, policy)}`;

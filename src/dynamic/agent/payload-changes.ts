@@ -16,12 +16,12 @@ import { OVERRIDDEN } from './status.ts';
 
 /**
  * The highest class of change applied to a running node; higher classes are rejected. A change of class
- * `drain` is also applied to a cordoned node.
+ * `drain` is also applied to a drained node.
  */
 export interface ChangePolicy {
   readonly allow: LiveChange;
-  /** The Node is unschedulable, which shows that an administrator has drained it. */
-  readonly isCordoned: boolean;
+  /** The node is cordoned and has no pods that a drain would evict. */
+  readonly isDrained: boolean;
   /** Hashes of payloads that this node already runs or ran: only their dangerous fields are checked. Default: none. */
   readonly proven?: readonly string[];
   /** The signer of the ConfigMap (`the signer alice@example.com`) and its limits; absent: not signed, or not limited. */
@@ -111,7 +111,7 @@ function isShadow({ layer }: Origin): boolean {
 
 /**
  * The changes that the policy excludes: those of the running configuration, and the unsafe fields that the payload sets,
- * also where a flag or a drop-in file overrides them. A cordoned node and an earlier trial permit no dangerous field.
+ * also where a flag or a drop-in file overrides them. A drained node and an earlier trial permit no dangerous field.
  * @param isProven the node already runs or ran the payload: its changes are in force
  * @param sets leaves that the ConfigMap sets; null: all of the file
  */
@@ -134,8 +134,8 @@ export function forbiddenChanges(
   return [...changing, ...set];
 }
 
-function isAllowed(change: ClassifiedChange, { allow, isCordoned }: ChangePolicy): boolean {
-  return isAtMost(change.class, allow) || (isCordoned && isAtMost(change.class, 'drain'));
+function isAllowed(change: ClassifiedChange, { allow, isDrained }: ChangePolicy): boolean {
+  return isAtMost(change.class, allow) || (isDrained && isAtMost(change.class, 'drain'));
 }
 
 function isAtMost(name: LiveChange, most: LiveChange): boolean {

@@ -1,4 +1,4 @@
-import { isAppError } from '../../base/errors.ts';
+import { isAppError, unlessRefused } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
@@ -20,9 +20,11 @@ import {
 import { checkpointDirectory, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { checkDirectories } from '../../kubelet/workload/check-directories.ts';
 import { managerStateTexts, rootDirOf, unusableManagerStates } from '../../kubelet/workload/manager-states.ts';
+import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
+import { hasPodsToEvict } from '../../maintenance/forecast/drain-pod.ts';
 import { type AgentOptions, canReplaceManagerState } from './agent-options.ts';
 import type { ChangePolicy, PayloadNode } from './payload-changes.ts';
 import { expectedConfigz, GROUP_LABEL, type PreparedPayload, preparePayload } from './prepare-payload.ts';
@@ -60,7 +62,7 @@ export async function prepareAssigned(
   const prepared = preparePayload(
     { identity: identityOf(source, object), data: configMapData(object) },
     payloadNodeOf(kubelet, options, node.group, local?.content ?? ''),
-    { allow, isCordoned: node.isCordoned, proven, signer },
+    { allow, isDrained: node.isCordoned && (await isDrained(options)), proven, signer },
   );
   const { hash } = prepared.candidate;
   const accept = (podWarnings: readonly string[]): PreparedAssignment => ({ ...prepared, podWarnings });
@@ -84,6 +86,12 @@ export async function prepareAssigned(
   const [state] = await unusableStates(kubelet, prepared.config ?? {}, options);
   if (state !== undefined) return refuse(`${state.message}. ${state.hint}`);
   return accept(risks.map(describeRisk));
+}
+
+/** Whether the node has no pods that a drain would evict; false: unknown. */
+async function isDrained({ cluster, nodeName }: AgentOptions): Promise<boolean> {
+  const pods = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
+  return pods !== null && !hasPodsToEvict(pods.items);
 }
 
 export function identityOf(source: ConfigSource, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): ConfigIdentity {

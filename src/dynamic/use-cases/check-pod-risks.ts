@@ -105,7 +105,7 @@ async function effectsOn(
   const prepare = (content: Payload['data'], { of = source, on = running } = {}): PreparedPayload =>
     preparePayload({ identity: { ...of, uid: '', resourceVersion: '' }, data: content }, nodeWith(on), {
       allow: 'unsafe',
-      isCordoned: false,
+      isDrained: false,
     });
   // A kubelet up to 1.23 merges no layers.
   const own = backend === 'agent' ? data : { [key]: data[key] ?? '' };

@@ -1,5 +1,5 @@
 import { onAbort } from '../../base/abort.ts';
-import { AppError, type Problem, settle } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -299,6 +299,12 @@ class FleetRun {
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
     await settle(open.close());
+    if ('error' in done && this.#members.length > 1 && isAppError(done.error, 'NODE_HELD')) {
+      for (const { code, message, hint } of done.error.problems)
+        one.reporter?.report({ level: 'warning', code, host: one.name, message: `${message}. ${hint}.` });
+      await this.#end(one, { status: 'skipped', plan: open.planned, error: null });
+      return;
+    }
     if ('error' in done) {
       const status = ({ 3: 'refused', 5: 'rolled-back' } as const)[done.error.exitCode as number] ?? 'failed';
       await this.#end(one, { status, plan: open.planned, error: done.error });

@@ -6,11 +6,14 @@ import { observe } from '../../host/access/observe.ts';
 import type { NodeClaimRegistration } from '../../host/node-claim.ts';
 import type { Operation } from '../../host/operation/operation.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type HostPlan, hasChanges } from '../../host/plan/document.ts';
+import { type HostPlan, hasChanges, impactOfPlan } from '../../host/plan/document.ts';
 import type { PlanStep } from '../../host/plan-after.ts';
 import type { WriterOptions } from '../../host/run-host.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { HoldRun } from '../../maintenance/drain/hold.ts';
+import { needsDrain, whileDrained } from '../../maintenance/drain/while-drained.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet.ts';
 
@@ -28,6 +31,14 @@ export interface WorkflowMember {
   readonly writing?: MemberWriteOptions | null;
   /** Node claims of the run. */
   readonly claims?: NodeClaims | undefined;
+  /** Absent: nodes are not drained. */
+  readonly draining?: Draining | undefined;
+}
+
+/** How nodes of a run are drained before their change. */
+export interface Draining {
+  readonly policy: NonNullable<RunSettings['drain']>;
+  readonly run: HoldRun;
 }
 
 /** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
@@ -62,9 +73,12 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         return {
           planned,
           apply: (until): Promise<HostPlan> => {
-            start.begins(planned.host);
-            const done = apply(until === undefined ? context : { ...context, signal: until });
-            return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
+            const change = (): Promise<HostPlan> => {
+              start.begins(planned.host);
+              const done = apply(until === undefined ? context : { ...context, signal: until });
+              return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
+            };
+            return drained(member.draining, { context, plan: planned.host, node: claim.node(), signal: until ?? signal, start }, change);
           },
           release,
           close,
@@ -75,6 +89,32 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       }
     },
   };
+}
+
+/** Performs a change, on a drained node if it needs one. */
+async function drained(
+  draining: Draining | undefined,
+  {
+    context,
+    plan,
+    node,
+    signal,
+    start,
+  }: {
+    readonly context: PhaseContext;
+    readonly plan: HostPlan;
+    readonly node: string | null;
+    readonly signal: AbortSignal;
+    readonly start: StartRecord;
+  },
+  change: () => Promise<HostPlan>,
+): Promise<HostPlan> {
+  const { cluster, reporter } = context;
+  const impact = impactOfPlan(plan);
+  if (draining === undefined || cluster === null || node === null || !needsDrain(impact)) return change();
+  // Exit code 5: rolled back, and verified; 2 and 3: refused before any change.
+  const isRestored = ({ exitCode }: AppError): boolean => [2, 3, 5].includes(exitCode) || start.isUnused();
+  return whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);
 }
 
 /**
@@ -109,6 +149,8 @@ function rememberedClaim(claim: NodeClaimRegistration | undefined): NodeClaimReg
 interface StartRecord {
   /** The id of the change; null: nothing was recorded. */
   id(): string | null;
+  /** A record was to be written, and no operation was started. */
+  isUnused(): boolean;
   begins(planned: HostPlan): void;
   opening(): readonly Operation[];
 }
@@ -118,6 +160,7 @@ function startRecord({ writing, clock }: WorkflowMember): StartRecord {
   let isWritten = false;
   return {
     id: () => (isWritten ? (change?.id ?? null) : null),
+    isUnused: () => change !== null && !isWritten,
     begins: (planned) => {
       if (writing?.note === undefined) return;
       const { owner, note } = writing;

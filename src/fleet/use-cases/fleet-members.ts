@@ -21,6 +21,7 @@ import { differingOperations, type Operations, operationsOf } from '../plan/oper
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
 import { workflowMember } from '../run/workflow-member.ts';
+import { drainingOf } from './draining.ts';
 import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
@@ -78,6 +79,7 @@ export async function fleetMembers(
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request);
+  const draining = await drainingOf(services, run);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,
@@ -104,7 +106,7 @@ export async function fleetMembers(
       }
     };
     const common = {
-      ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims },
+      ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims, draining },
       writing: await writing(target),
     };
     const { hooks: _, ...withoutHooks } = host;

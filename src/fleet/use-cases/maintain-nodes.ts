@@ -1,4 +1,5 @@
 import { AppError, type ExitCode } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, LIFECYCLE_CONDITIONS } from '../../kube/node-conditions.ts';
@@ -47,8 +48,8 @@ export async function drainChosenNodes(
   const drain = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const run: HoldRun = { run: await services.newId(), self, clock, reason };
+    const nodes = await readNamed(cluster, names);
     const seen = await readClusterView(cluster);
-    const nodes = names.map((name) => nodeNamed(seen.nodes, name));
     const obstacles = nodes.flatMap((node) => {
       const obstacle = obstacleOf(node, { ...run, now: clock.now() });
       return obstacle === null || obstacle.kind === 'cordoned' || obstacle.kind === 'held'
@@ -73,11 +74,16 @@ export async function drainChosenNodes(
   return withCluster(services, access, drain, reporter);
 }
 
-function nodeNamed(nodes: readonly KubeObject[], name: string): KubeObject {
-  const found = nodes.find(({ metadata }) => metadata.name === name);
-  if (found === undefined) throw new AppError(nodeNotFound(name), { exitCode: 2 });
-  return found;
+/** @throws AppError NODE_NOT_FOUND (exit code 2) */
+async function readNamed(cluster: Cluster, names: readonly string[]): Promise<readonly KubeObject[]> {
+  return inParallel(names, AT_ONCE, async (name) => {
+    const found = await cluster.get(nodeRef(name));
+    if (found === null) throw new AppError(nodeNotFound(name), { exitCode: 2 });
+    return found;
+  });
 }
+
+const AT_ONCE = 16;
 
 /** 0: all drained · 130: interrupted · 1: the only node failed · 4: some of several are not drained. */
 export function drainExitCode(outcomes: readonly DrainOutcome[]): ExitCode {
@@ -103,11 +109,8 @@ export async function uncordonChosenNodes(services: NodeCommandPorts, { choice, 
   const { clock, self } = services;
   const uncordon = async (cluster: Cluster): Promise<readonly UncordonedNode[]> => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
-    const nodes = await Promise.all(names.map(async (name) => (await cluster.get(nodeRef(name))) ?? { name }));
-    const missing = nodes.find((node): node is { name: string } => 'name' in node);
-    if (missing !== undefined) throw new AppError(nodeNotFound(missing.name), { exitCode: 2 });
     const results: UncordonedNode[] = [];
-    for (const node of nodes as readonly KubeObject[]) {
+    for (const node of await readNamed(cluster, names)) {
       const { name } = node.metadata;
       const mayRelease = (owner: CordonOwner): boolean => owner.isKept || isAbandoned(owner, { self, now: clock.now() });
       if (await releaseHold(cluster, name, mayRelease)) results.push({ node: name, state: 'uncordoned', why: '' });
@@ -142,9 +145,8 @@ export async function readMaintenance(
   { choice, cluster: access }: { readonly choice: NodeChoice | undefined; readonly cluster: KubeconfigRequest },
 ): Promise<readonly NodeMaintenance[]> {
   return withCluster(services, access, async (cluster) => {
-    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
     const names = choice === undefined ? null : await findNodeNames(services, cluster, choice, { changes: false });
-    const nodes = names === null ? items : names.map((name) => nodeNamed(items, name));
+    const nodes = names === null ? (await cluster.list({ apiVersion: 'v1', kind: 'Node' })).items : await readNamed(cluster, names);
     const now = services.clock.now();
     const all = nodes.map((node): NodeMaintenance => {
       const conditions = LIFECYCLE_CONDITIONS.flatMap((type) => conditionOf(node, type) ?? []).filter(({ status }) => status === 'True');

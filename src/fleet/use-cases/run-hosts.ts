@@ -12,6 +12,7 @@ import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import { workflowMember } from '../run/workflow-member.ts';
+import { drainingOf } from './draining.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 
@@ -149,6 +150,7 @@ export async function runHosts(
 ): Promise<FleetResult> {
   const claims = nodeClaims();
   const writeOptions = hostWriteOptions(ports, { writing, run });
+  const draining = await drainingOf(ports, run);
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
     hosts.map(async ({ target, planHost, precheck, ...place }): Promise<FleetMember> => {
@@ -164,6 +166,7 @@ export async function runHosts(
         clock: ports.clock,
         writing: await writeOptions(target),
         claims,
+        draining,
       });
       return { ...member, ...place };
     }),

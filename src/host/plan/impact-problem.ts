@@ -24,7 +24,7 @@ export function impactNotAllowed(
     host: name,
     code: 'IMPACT_NOT_ALLOWED',
     message: `the change has the impact ${highest}, but --allow permits at most ${allowed}: ${above.slice(0, SHOWN).join(', ')}${more}`,
-    hint: `${highest === 'drain' ? 'Drain the node' : 'Check the plan'}, then pass --allow ${highest}`,
+    hint: `Check the plan, then pass --allow ${highest}`,
   };
 }
 

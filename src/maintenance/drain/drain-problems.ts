@@ -42,24 +42,53 @@ export function nodeLeftCordoned(node: string, cause: AppError): AppError {
   return new AppError({ code: 'NODE_LEFT_CORDONED', host: node, message, hint }, { cause });
 }
 
-/** Why nodes cannot be drained; nothing was cordoned. */
-export function drainRefused({ nodes }: Pick<DrainForecast, 'nodes'>): AppError | null {
+/**
+ * Why nodes cannot be drained; nothing was cordoned.
+ * @param force the option that permits the loss of pods and data, if it is not that of `drain`
+ */
+export function drainRefused({ nodes }: Pick<DrainForecast, 'nodes'>, force?: string): AppError | null {
   const problems = nodes.flatMap(({ node, blockers }) =>
     blockers
       .filter(({ isRefusal }) => isRefusal)
-      .map(
-        ({ why, fix, pods }): Problem => ({
-          code: 'DRAIN_BLOCKED',
-          host: node,
-          message: `cannot drain: ${why}: ${namesOf(pods)}`,
-          hint: fix,
-        }),
-      ),
+      .map(({ kind, why, fix, pods }): Problem => {
+        const hint = force !== undefined && (kind === 'bare' || kind === 'empty-dir') ? fix.replace(/--[a-z-]+/, force) : fix;
+        return { code: 'DRAIN_BLOCKED', host: node, message: `cannot drain: ${why}: ${namesOf(pods)}`, hint };
+      }),
   );
   return problems.length === 0 ? null : new AppError(problems, { exitCode: 3 });
 }
 
-/** The node is left alone. */
+/** With `--no-drain`: the change needs a node without pods to evict. */
+export function nodeNotDrained(node: string): Problem {
+  return {
+    code: 'NODE_NOT_DRAINED',
+    host: node,
+    message: 'the change needs a drained node, and the node has pods to evict; --no-drain keeps them',
+    hint: `Drain the node first: kubeletadm drain ${node}. Or omit --no-drain`,
+  };
+}
+
+/** The change continues. */
+export function notDrainedWarning(node: string): Problem {
+  return {
+    code: 'NODE_NOT_DRAINED',
+    host: node,
+    message: 'the node is not drained before the change, because the credentials of this run may not cordon it and evict pods',
+    hint: 'Pass --kubeconfig with the kubeconfig of an administrator',
+  };
+}
+
+/** After a failed change: whether the node runs its previous configuration is not known. */
+export function nodeLeftToFail(node: string): Problem {
+  return {
+    code: 'NODE_LEFT_CORDONED',
+    host: node,
+    message: 'the node stays cordoned, because the change failed and the previous configuration is not verified',
+    hint: `Fix the cause and rerun the command, which uncordons the node; or run kubeletadm uncordon ${node}`,
+  };
+}
+
+/** The node is not touched. */
 export function nodeHeld(node: string, why: string): Problem {
   return {
     code: 'NODE_HELD',

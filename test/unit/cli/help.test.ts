@@ -149,6 +149,7 @@ describe('the layout of help', () => {
       HEADINGS.output,
       HEADINGS.phases,
       HEADINGS.node,
+      HEADINGS.rollout,
       HEADINGS.cluster,
       HEADINGS.controlPlane,
       HEADINGS.token,

@@ -29,8 +29,8 @@ const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubel
 
 const refusalOf = (
   data: Readonly<Record<string, string>>,
-  { isCordoned = false, ...over }: Partial<PayloadNode> & { readonly isCordoned?: boolean } = {},
-) => preparePayload({ identity, data }, { ...NODE, ...over }, { allow: 'new-pods-only', isCordoned }).refusal;
+  { isDrained = false, ...over }: Partial<PayloadNode> & { readonly isDrained?: boolean } = {},
+) => preparePayload({ identity, data }, { ...NODE, ...over }, { allow: 'new-pods-only', isDrained }).refusal;
 
 /** What a writer of ConfigMaps could try, with the field that the refusal names. */
 const HOSTILE: readonly (readonly [text: string, named: string])[] = [
@@ -100,7 +100,7 @@ describe.each(HOSTILE)('a ConfigMap with %s', (text, named) => {
   });
 
   it('is refused on a cordoned node, in a layer of the node, and in a complete document', () => {
-    expect(refusalOf({ kubelet: `${OVERLAY}${text}\n` }, { isCordoned: true })).not.toBeNull();
+    expect(refusalOf({ kubelet: `${OVERLAY}${text}\n` }, { isDrained: true })).not.toBeNull();
     expect(refusalOf({ kubelet: `${OVERLAY}maxPods: 100\n`, 'kubelet.node.node-1': `${OVERLAY}${text}\n` })).not.toBeNull();
     if (!text.startsWith('authentication')) expect(refusalOf({ kubelet: `${LOCAL}${text}\n` })).not.toBeNull();
   });
@@ -143,7 +143,7 @@ describe('a ConfigMap with an unsafe field that a flag or a drop-in file overrid
     const text = { kubelet: `${OVERLAY}readOnlyPort: 10255\nmaxPods: 101\n` };
     expect(refusalOf(text, { flags: [flag('read-only-port', '10255')] })).toBeNull();
     const hidden = { ...NODE, flags: [flag('read-only-port', '0')] };
-    expect(preparePayload({ identity, data: text }, hidden, { allow: 'unsafe', isCordoned: false }).refusal).toBeNull();
+    expect(preparePayload({ identity, data: text }, hidden, { allow: 'unsafe', isDrained: false }).refusal).toBeNull();
   });
 
   it('may set hidden fields that are not unsafe', () => {
@@ -172,7 +172,7 @@ describe('usual ConfigMaps', () => {
     const { fields } = preparePayload(
       { identity, data },
       { ...NODE, flags: [flag('read-only-port', '0')] },
-      { allow: 'unsafe', isCordoned: false },
+      { allow: 'unsafe', isDrained: false },
     );
     expect(fields.map(({ path, class: name, danger }) => [path, name, danger])).toEqual([
       ['maxPods', 'safe', null],
@@ -183,10 +183,10 @@ describe('usual ConfigMaps', () => {
   it('keep running under a stricter policy, except dangerous ones', () => {
     const isRefused = (text: string): boolean => {
       const source = { identity, data: { kubelet: `${OVERLAY}${text}\n` } };
-      const before = preparePayload(source, NODE, { allow: 'unsafe', isCordoned: false });
+      const before = preparePayload(source, NODE, { allow: 'unsafe', isDrained: false });
       const running = { ...NODE, running: before.config };
       const proven = [before.candidate.hash ?? ''];
-      return preparePayload(source, running, { allow: 'safe', isCordoned: false, proven }).refusal !== null;
+      return preparePayload(source, running, { allow: 'safe', isDrained: false, proven }).refusal !== null;
     };
     expect(isRefused('cgroupDriver: systemd')).toBe(false);
     expect(isRefused('clusterDomain: other.local')).toBe(false);

@@ -20,7 +20,7 @@ const NODE: PayloadNode = {
   running: null,
   cgroupVersion: 2,
 };
-const ANYTHING = { allow: 'unsafe', isCordoned: false } as const;
+const ANYTHING = { allow: 'unsafe', isDrained: false } as const;
 const prepare = (
   data: Readonly<Record<string, string>>,
   over: Partial<PayloadNode> = {},
@@ -138,17 +138,15 @@ describe('a payload is refused before the node is touched', () => {
 
   it('when the policy forbids it, unless the node is drained', () => {
     const data = { kubelet: `${OVERLAY}topologyManagerScope: pod\n` };
-    const policy = { allow: 'new-pods-only', isCordoned: false } as const;
+    const policy = { allow: 'new-pods-only', isDrained: false } as const;
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
       /^the changes of topologyManagerScope \(drain: .*\) need a drained node or --allow drain, but the agent of this node runs with --allow new-pods-only \(see dynamic enable --allow\)$/,
     );
-    expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
-    expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
-      'NOT_ALLOWED',
-    );
-    expect(prepare({ kubelet: `${OVERLAY}kubeAPIQPS: 9\n` }, {}, { allow: 'safe', isCordoned: false }).refusal).toBeNull();
+    expect(prepare(data, {}, { ...policy, isDrained: true }).refusal).toBeNull();
+    expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isDrained: true }).refusal?.code).toBe('NOT_ALLOWED');
+    expect(prepare({ kubelet: `${OVERLAY}kubeAPIQPS: 9\n` }, {}, { allow: 'safe', isDrained: false }).refusal).toBeNull();
   });
 });
 

@@ -54,7 +54,7 @@ describe('impactNotAllowed', () => {
     const install = { kind: 'install-packages', manager: 'apt', packages: ['kubelet=1.36.*'], repositories: [], reason: '' } as const;
     expect(impactNotAllowed(planOf({ ...install, impact: 'drain' }), 'safe')).toMatchObject({
       message: expect.stringMatching(/: install-packages kubelet=1\.36\.\* \(drain\)$/),
-      hint: 'Drain the node, then pass --allow drain',
+      hint: 'Check the plan, then pass --allow drain',
     });
     expect(impactNotAllowed(planOf(write('unsafe', [])), 'safe')?.message).toMatch(
       /: write-file \/var\/lib\/kubelet\/config\.yaml \(unsafe\)$/,

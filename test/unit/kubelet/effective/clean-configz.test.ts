@@ -60,7 +60,7 @@ function prepare(kubelet: string) {
       running: null,
       cgroupVersion: 2,
     },
-    { allow: 'new-pods-only', isCordoned: false },
+    { allow: 'new-pods-only', isDrained: false },
   );
 }
 

@@ -1,0 +1,143 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { hasPermissionOrUnknown } from '../../kube/has-permission.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { podsOfNode } from '../../kubelet/workload/pod.ts';
+import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
+import { forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
+import { readClusterView } from '../forecast/read-cluster-view.ts';
+import { obstacleOf, RENEW_MS } from '../node-hold.ts';
+import { drainNode, giveBack } from './drain-node.ts';
+import { drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
+import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
+
+/** A change of a node in a run. */
+export interface NodeChange {
+  readonly node: string;
+  readonly impact: Impact | null;
+  /** Whether the node has its previous configuration, after the change failed. */
+  readonly isRestored: (error: AppError) => boolean;
+}
+
+export interface DrainingPorts {
+  readonly cluster: Cluster;
+  readonly run: HoldRun;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+type Policy = NonNullable<RunSettings['drain']>;
+
+/** The rules for a change: pods of DaemonSets stay; pods and data are lost only with `--force-drain`. */
+export function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
+  return { ignoreDaemonSets: true, deleteEmptyDirData: isForced, force: isForced, gracePeriodSeconds: null, selects: () => true };
+}
+
+/** Whether a change needs a drained node. */
+export function needsDrain(impact: Impact | null): boolean {
+  return impact === 'drain' || impact === 'unsafe';
+}
+
+/**
+ * Performs a change on a drained node: cordons it, evicts its pods, and uncordons it afterwards. A node that is already
+ * drained and cordoned by others stays as it is. If the change fails and the node may run the new configuration, it stays
+ * cordoned until the next run succeeds.
+ * @throws AppError NODE_HELD, NODE_NOT_DRAINED, DRAIN_BLOCKED and those of `drainNode` (exit code 3): nothing was changed
+ */
+export async function whileDrained<T>(
+  ports: DrainingPorts,
+  { node, impact, isRestored }: NodeChange,
+  policy: Policy,
+  change: () => Promise<T>,
+): Promise<T> {
+  if (!needsDrain(impact) || !(await takeOutOfService(ports, node, policy))) return change();
+  const { cluster, run } = ports;
+  const stop = new AbortController();
+  const renewing = renewUntil(ports, node, stop.signal);
+  try {
+    await markLifecycle(cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, run);
+    const result = await change();
+    await giveBack(ports, node);
+    return result;
+  } catch (error) {
+    if (isAppError(error, 'NODE_LEFT_CORDONED')) throw error;
+    if (isAppError(error) && isRestored(error)) await giveBack(ports, node);
+    else ports.reporter.report({ level: 'warning', ...nodeLeftToFail(node) });
+    throw error;
+  } finally {
+    stop.abort();
+    await renewing;
+  }
+}
+
+/** @returns whether this run has cordoned the node */
+async function takeOutOfService(ports: DrainingPorts, node: string, policy: Policy): Promise<boolean> {
+  const { cluster, run, reporter } = ports;
+  const object = await cluster.get(nodeRef(node));
+  // A host that joins has no pods.
+  if (object === null) return false;
+  const isDrained = !hasPodsToEvict(await podsOf(cluster, node));
+  const obstacle = obstacleOf(object, { ...run, now: run.clock.now() });
+  if (obstacle?.kind === 'cordoned' && isDrained) return false;
+  if (obstacle !== null && obstacle.kind !== 'held') throw new AppError(nodeHeld(node, obstacle.why), { exitCode: 3 });
+  if (!policy.isAllowed) {
+    if (isDrained) return false;
+    throw new AppError(nodeNotDrained(node), { exitCode: 3 });
+  }
+  if (!(await mayDrain(cluster, node))) {
+    if (!isDrained) reporter.report({ level: 'warning', ...notDrainedWarning(node) });
+    return false;
+  }
+  const rules = rulesOfPolicy(policy);
+  if (!isDrained) {
+    const refusal = drainRefused({ nodes: [await forecastNodeDrain(cluster, node, policy)] }, FORCE);
+    if (refusal !== null) throw refusal;
+  }
+  const drained = await drainNode(ports, node, { rules, timeoutMs: policy.timeoutMs, isForMaintenance: true });
+  if (drained.state === 'skipped') throw new AppError(nodeHeld(node, drained.why), { exitCode: 3 });
+  if (drained.problem !== null) throw new AppError(drained.problem, { exitCode: 3 });
+  return true;
+}
+
+/** The flag that permits the loss of pods and data in commands other than `drain`. */
+const FORCE = '--force-drain';
+
+async function podsOf(cluster: Cluster, node: string): Promise<readonly KubeObject[]> {
+  return (await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node) })).items;
+}
+
+/** Credentials of a node may not drain it. */
+async function mayDrain(cluster: Cluster, name: string): Promise<boolean> {
+  const asked = [
+    { verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
+    { verb: 'list', group: 'policy', resource: 'poddisruptionbudgets' },
+    { verb: 'patch', group: '', resource: 'nodes', name },
+  ];
+  for (const permission of asked) if (!(await hasPermissionOrUnknown(cluster, permission))) return false;
+  return true;
+}
+
+/** The forecast of a node for a change. @throws errors of `Cluster` */
+export async function forecastNodeDrain(
+  cluster: Cluster,
+  node: string,
+  policy: Pick<Policy, 'isForced' | 'timeoutMs'>,
+): Promise<NodeForecast> {
+  const { nodes } = forecastDrain(await readClusterView(cluster), [node], rulesOfPolicy(policy), policy.timeoutMs);
+  return nodes[0] as NodeForecast;
+}
+
+/** Keeps the cordon during a change, which may take minutes. A failed renewal is repeated. */
+async function renewUntil({ cluster, run }: DrainingPorts, node: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await run.clock.sleep(RENEW_MS, signal);
+      await renewHold(cluster, node, run);
+    } catch (error) {
+      if (!signal.aborted && !isAppError(error)) throw error;
+    }
+  }
+}

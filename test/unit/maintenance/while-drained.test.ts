@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import type { Impact } from '../../../src/host/plan/impact.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
+import { cordonOwner, isCordoned } from '../../../src/maintenance/node-hold.ts';
+import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
+import { drainWorld } from '../../support/drain-world.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+
+const POLICY = { isAllowed: true, isForced: false, timeoutMs: 60_000 };
+const CLUSTER = [node('n1'), node('n2'), scaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
+const failure = (exitCode: 1 | 5): AppError => new AppError({ code: 'FAILED', message: 'failed' }, { exitCode });
+
+interface Change {
+  readonly objects?: readonly KubeObject[];
+  readonly impact?: Impact | null;
+  readonly policy?: Partial<typeof POLICY>;
+  /** Thrown by the change. */
+  readonly error?: AppError;
+}
+
+async function perform({ objects = CLUSTER, impact = 'drain', policy = {}, error }: Change, world = drainWorld(objects)) {
+  const read = async () => (await world.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n1' })) as KubeObject;
+  const lifecycle = (found: KubeObject) =>
+    (found.status as unknown as { conditions: readonly { type: string }[] }).conditions
+      .map(({ type }) => type)
+      .filter((type) => type !== 'Ready')
+      .sort();
+  const during: { isCordoned: boolean; conditions: readonly string[]; pods: readonly string[] }[] = [];
+  const change = async (): Promise<string> => {
+    const found = await read();
+    const { items } = await world.cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: 'spec.nodeName=n1' });
+    during.push({ isCordoned: isCordoned(found), conditions: lifecycle(found), pods: items.map(({ metadata }) => metadata.name) });
+    if (error !== undefined) throw error;
+    return 'changed';
+  };
+  const isRestored = ({ exitCode }: AppError): boolean => exitCode === 5;
+  const result = await whileDrained(world, { node: 'n1', impact, isRestored }, { ...POLICY, ...policy }, change).catch(
+    (thrown: AppError) => thrown,
+  );
+  const after = await read();
+  return {
+    world,
+    result,
+    during,
+    after: { isCordoned: isCordoned(after), owner: cordonOwner(after)?.run ?? null, conditions: lifecycle(after) },
+  };
+}
+
+const SERVING = { isCordoned: false, owner: null, conditions: [] };
+
+describe('a change of a node', () => {
+  it.each(['drain', 'unsafe'] as const)('of class %s is made on a drained node, which returns to service', async (impact) => {
+    const { result, during, after } = await perform({ impact });
+    expect(result).toBe('changed');
+    expect(during).toEqual([{ isCordoned: true, conditions: ['Drained', 'MaintenanceInProgress'], pods: [] }]);
+    expect(after).toEqual(SERVING);
+  });
+
+  it.each(['safe', 'new-pods-only', null] as const)('of class %s drains no node', async (impact) => {
+    const { result, during, world } = await perform({ impact });
+    expect(result).toBe('changed');
+    expect(during).toEqual([{ isCordoned: false, conditions: [], pods: ['web-0'] }]);
+    expect(world.cluster.calls.filter((call) => /^(patch|evict)/.test(call))).toEqual([]);
+  });
+
+  it('that is rolled back returns the node to service; one with an unknown result leaves it cordoned until a rerun succeeds', async () => {
+    const rolledBack = await perform({ error: failure(5) });
+    expect([rolledBack.result, rolledBack.after]).toEqual([failure(5), SERVING]);
+    const unknown = await perform({ error: failure(1) });
+    expect(unknown.after).toMatchObject({ isCordoned: true, owner: 'run-1' });
+    expect(unknown.world.reporter.codes()).toContain('NODE_LEFT_CORDONED');
+    const { run } = unknown.world;
+    const rerun = { ...unknown.world, run: { ...run, run: 'run-2', self: { ...run.self, id: 8, isRunning: () => false } } };
+    expect(await perform({}, rerun)).toMatchObject({ result: 'changed', after: SERVING });
+  });
+
+  it('is refused with --no-drain while pods are on the node', async () => {
+    const refused = await perform({ policy: { isAllowed: false } });
+    expect(refused).toMatchObject({ result: { code: 'NODE_NOT_DRAINED', exitCode: 3 }, during: [], after: SERVING });
+    const empty = [node('n1'), node('n2')];
+    expect(await perform({ objects: empty, policy: { isAllowed: false } })).toMatchObject({ result: 'changed', after: SERVING });
+  });
+
+  it('is refused before the first cordon if a budget never allows the drain, or pods would be lost', async () => {
+    const deadlock = await perform({ objects: [...CLUSTER, drainBudget('pdb', 'web', { minAvailable: 2 })] });
+    expect(deadlock).toMatchObject({ result: { code: 'DRAIN_BLOCKED', exitCode: 3 }, during: [], after: SERVING });
+    expect(deadlock.world.cluster.calls.filter((call) => call.startsWith('patch'))).toEqual([]);
+    const bare = [...CLUSTER, pod('alone', 'n1', { of: null })];
+    expect((await perform({ objects: bare })).result).toMatchObject({
+      message: expect.stringContaining('Pass --force-drain to lose these pods'),
+    });
+    expect(await perform({ objects: bare, policy: { isForced: true } })).toMatchObject({ result: 'changed', during: [{ pods: [] }] });
+  });
+
+  it('on a node cordoned by others needs no pods to evict, and leaves the cordon', async () => {
+    const cordoned = CLUSTER.map((one) => (one.metadata.name === 'n1' ? node('n1', { unschedulable: true }) : one));
+    expect(await perform({ objects: cordoned })).toMatchObject({ result: { code: 'NODE_HELD', exitCode: 3 }, during: [] });
+    const drained = await perform({ objects: cordoned.filter(({ metadata }) => metadata.name !== 'web-0') });
+    expect(drained).toMatchObject({ result: 'changed', after: { isCordoned: true, owner: null, conditions: [] } });
+  });
+
+  it('of a host that joins, and one without the right to drain, is made without a drain', async () => {
+    const joins = { node: 'n9', impact: 'drain', isRestored: () => true } as const;
+    expect(await whileDrained(drainWorld(CLUSTER), joins, POLICY, async () => 'joined')).toBe('joined');
+    const world = drainWorld(CLUSTER);
+    const weak = fakeCluster({
+      user: { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] },
+      sharedWith: world.cluster,
+    });
+    const { result, during } = await perform({}, { ...world, cluster: weak });
+    expect([result, during[0]?.pods]).toEqual(['changed', ['web-0']]);
+    expect(world.reporter.messages('NODE_NOT_DRAINED')).toHaveLength(1);
+  });
+
+  it('keeps its claim during a long change', async () => {
+    const world = drainWorld(CLUSTER);
+    const isRestored = (): boolean => true;
+    const renewals: string[] = [];
+    world.cluster.store.subscribe(({ object }) => {
+      const owner = object.kind === 'Node' ? cordonOwner(object) : null;
+      if (owner !== null) renewals.push(owner.renewed);
+    });
+    await whileDrained(world, { node: 'n1', impact: 'drain', isRestored }, POLICY, async () => {
+      for (let i = 0; i < 200; i++) await world.clock.sleep(1_000);
+    });
+    expect(new Set(renewals).size).toBeGreaterThan(5);
+  });
+});
