@@ -13,6 +13,7 @@ const STATUSES = [
   'unchanged',
   'failed',
   'refused',
+  'skipped',
   'rolled-back',
   'unreachable',
   'not-started',

@@ -559,7 +559,11 @@ async function runningPod(cluster: Cluster, name: string, labels: Readonly<Recor
     // An existing Node is not needed.
     spec: { nodeName: 'nowhere', containers: [{ name: 'main', image: 'example.org/main:1' }], automountServiceAccountToken: false },
   };
-  const { metadata } = await eventually(() => cluster.create(pod));
+  // Without kube-controller-manager, the namespace has no ServiceAccount.
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'default', name: 'default' };
+  if ((await cluster.get(account)) === null)
+    await cluster.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
+  const { metadata } = await cluster.create(pod);
   const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name };
   const conditions = [{ type: 'Ready', status: 'True' }];
   await cluster.patch(ref, 'merge', { status: { phase: 'Running', conditions } }, { subresource: 'status' });

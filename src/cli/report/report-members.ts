@@ -25,6 +25,7 @@ const LOOKS: Readonly<Record<MemberState, Look>> = {
   'not-rolled-back': { kind: 'error', sign: '✗' },
   'rolled-back': { kind: 'error', sign: '↩' },
   refused: { kind: 'error', sign: '⊘' },
+  skipped: { kind: 'warning', sign: '–' },
   unreachable: { kind: 'error', sign: '?' },
   replaced: { kind: 'error', sign: '⇄' },
   interrupted: { kind: 'warning', sign: '–' },

@@ -33,7 +33,17 @@ interface RunToJudge {
 /** The states of a member that has not ended. */
 export const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', 'queued', 'in-progress']);
 /** The results of a member that needs an action, the worst first. */
-const BAD = ['failed', 'not-rolled-back', 'rolled-back', 'refused', 'unreachable', 'replaced', 'interrupted', 'not-started'] as const;
+const BAD = [
+  'failed',
+  'not-rolled-back',
+  'rolled-back',
+  'refused',
+  'unreachable',
+  'replaced',
+  'interrupted',
+  'not-started',
+  'skipped',
+] as const;
 
 /** The verdict about a run, at any time. */
 export function runVerdict(run: RunToJudge): Verdict {
