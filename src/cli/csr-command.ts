@@ -53,8 +53,8 @@ function approveRequest(args: readonly string[], options: CommandOptions): CsrAp
   const sources = sourcesRequest(options);
   if (names.length === 0 && options.all !== true && sources.hosts.addresses.length === 0)
     throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
-  const { dryRun } = runRequest(options);
-  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, dryRun, verbosity: verbosityOf(options) };
+  const run = runRequest(options);
+  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, run, verbosity: verbosityOf(options) };
 }
 
 const CSR_TYPES = /^(?:csr|certificatesigningrequests?(?:\.certificates\.k8s\.io)?)$/i;

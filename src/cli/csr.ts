@@ -27,18 +27,22 @@ export async function runCsrList(services: Services, request: CsrListRequest): P
 
 /** `csr approve NAME...`, `--all` or `--host`. */
 export async function runCsrApprove(services: Services, request: CsrApproveRequest): Promise<ExitCode> {
-  const { dryRun, verbosity } = request;
+  const { run, verbosity } = request;
   const selected = await approveCsrs(services, request, {
     reporter: services.reporter({ verbosity, format: 'text' }),
-    confirm: (csrs) => confirm(services, csrs, dryRun),
-    approved: ({ csr }) => services.output.stdout(`${resourceName(csr.name)} approved${dryRun ? ' (dry run)' : ''}\n`),
+    confirm: (csrs) => confirm(services, csrs, run),
+    approved: ({ csr }) => services.output.stdout(`${resourceName(csr.name)} approved${run.dryRun ? ' (dry run)' : ''}\n`),
   });
   if (selected === 0) services.output.stdout('No certificate signing request is pending.\n');
   return 0;
 }
 
 /** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
-async function confirm({ output, confirm }: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<boolean | null> {
+async function confirm(
+  { output, confirm }: Services,
+  csrs: readonly ValidatedCsr[],
+  { dryRun }: CsrApproveRequest['run'],
+): Promise<boolean | null> {
   const review = `Some names are confirmed only by the status of the Node, which its kubelet writes:\n\n${csrs.map(renderReview).join('\n')}\n`;
   if (dryRun) {
     output.stdout(review);

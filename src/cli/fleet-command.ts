@@ -36,6 +36,7 @@ import {
   hostAddress,
   outputRequest,
   readFormat,
+  runRequest,
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
@@ -163,7 +164,7 @@ function trustCommand(fleet: Command, on: On): void {
       connection: connectionRequest(options),
       parallel: parallelOf(options),
       yes: options.yes === true,
-      dryRun: options.dryRun === true,
+      run: runRequest(options),
       format: outputRequest(options).format,
     }),
     async (...args) => (await import('./fleet-trust.ts')).runFleetTrust(...args),

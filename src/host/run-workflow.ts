@@ -135,6 +135,11 @@ export function phaseSelection({ skipPhases, onlyPhase }: Pick<RunSettings, 'ski
   return (phase) => !skipPhases.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
 }
 
+/** Whether a phase is not skipped, independent of a single requested phase. */
+export function keptPhases({ skipPhases }: Pick<RunSettings, 'skipPhases'>): (phase: string) => boolean {
+  return phaseSelection({ skipPhases });
+}
+
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
   const isKnown = (name: string): boolean => hasPhase(workflow, name);
   // kubeadm's names of phases that this workflow does not have are accepted.

@@ -58,7 +58,6 @@ export async function fleetInitOptions(
     makesTokens: (init.bootstrapTokens ?? []).length > 0,
     uploadCerts: showCertificateKey !== undefined,
     certificateKey: null,
-    certsToken: await services.newToken(),
     showCertificateKey: showCertificateKey ?? (() => undefined),
     withholdCertificateKey: true,
     withholdToken: true,

@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
+import { DEFAULT_RUN, type RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { emptyConfig } from '../../kubeadm/config/load.ts';
@@ -97,7 +97,7 @@ export async function uploadFleetCerts(
   const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   const accesses: ApiAccess[] = [];
   let key: Secret | null = null;
-  const run: RunSettings = { ...request.run, dryRun: false, skipPhases: [], onlyPhase: 'upload-certs', podLoss: 'ignore' };
+  const run: RunSettings = { ...DEFAULT_RUN, onlyPhase: 'upload-certs', podLoss: 'ignore' };
   const workflowOptions = await fleetInitOptions(services, {
     run,
     first: controlPlane,

@@ -1,5 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { nodeOfCsr } from '../../kubeadm/node-identity/node-csr.ts';
 import { csrProblems } from '../../kubeadm/node-identity/validate-serving-csr.ts';
@@ -36,7 +37,7 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
   readonly names: readonly string[];
   /** Approve names that only the status of the Node confirms, without asking. */
   readonly trustNodeStatus: boolean;
-  readonly dryRun: boolean;
+  readonly run: Pick<RunSettings, 'dryRun'>;
 }
 
 /**
@@ -52,7 +53,10 @@ export function approveCsrs(
   request: ApproveCsrsRequest,
   view: { readonly reporter: Reporter; confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>; approved(csr: ValidatedCsr): void },
 ): Promise<number> {
-  const { names, dryRun } = request;
+  const {
+    names,
+    run: { dryRun },
+  } = request;
   return withCsrSources(services, request, view.reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const desired = select(found, names, sources.hosts);

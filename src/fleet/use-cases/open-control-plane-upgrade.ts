@@ -3,7 +3,7 @@ import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type PlanOnHost, phaseSelection, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
+import { keptPhases, type PlanOnHost, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { DEFAULT_TIMEOUTS } from '../../kubeadm/config/defaults.ts';
@@ -64,10 +64,7 @@ export async function openControlPlaneUpgrades(
   return (workflow, optionsOf) => async (context, run) => {
     const api = given === null ? opened(await adminAccess(services, context)) : fixedAccess(given);
     const recovery = await planRecovery(context, run, { api, timeoutMs });
-    return (
-      recovery ??
-      planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection({ ...run, onlyPhase: undefined }) }), run)
-    );
+    return recovery ?? planWorkflow(workflow, context, optionsOf({ ...common, api, selects: keptPhases(run) }), run);
   };
 }
 

@@ -1,5 +1,5 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import { Secret } from '../../base/text/secret.ts';
+import type { Secret } from '../../base/text/secret.ts';
 import { isSelectedBy, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
@@ -92,7 +92,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     forceUpload: request.forceUpload,
     uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
-    certsToken: run.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
     showCertificateKey: (key) => {
       certificateKey = key;
     },

@@ -2,7 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import { withDocument } from '../../host/run-settings.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
-import { phaseSelection } from '../../host/run-workflow.ts';
+import { keptPhases, phaseSelection } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
@@ -87,7 +87,7 @@ export async function openUpgradeApply(
     checks: selects('preflight'),
     showConfig: settings.printConfig === true ? showConfig : null,
   }));
-  const skippedPhases = skippedUpgradePhases(phaseSelection({ ...run, onlyPhase: undefined }));
+  const skippedPhases = skippedUpgradePhases(keptPhases(run));
   return {
     version,
     left: skippedPhases.filter(isEssentialPhase),

@@ -4,6 +4,7 @@ import { AppError, isAppError, type Problem, usageError } from '../../base/error
 import { inParallel } from '../../base/in-parallel.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { HostKeys, PresentedHostKey } from '../../ssh/host-keys.ts';
 import { describeHostKey, type HostKeyVerdict, knownHostsNames } from '../../ssh/known-hosts.ts';
 import type { SshTarget } from '../../ssh/target.ts';
@@ -18,7 +19,7 @@ import { directoryOf, readFleet } from './load-fleet.ts';
 export interface TrustRequest extends FleetHostsRequest {
   readonly parallel: number;
   readonly yes: boolean;
-  readonly dryRun: boolean;
+  readonly run: Pick<RunSettings, 'dryRun'>;
 }
 
 /** A host or jump host, with the Node that the fleet file declares. */
@@ -52,7 +53,7 @@ export async function trustHostKeys(
   const keys = await services.openHostKeys(withSshConfig(services, ssh, { configFile: fleet.hosts[0]?.ssh.configFile, directory }));
   const { signal } = services;
   const mayRecord = async (unknown: readonly HostKeyFinding[]): Promise<boolean> => {
-    if (request.dryRun || request.yes) return !request.dryRun;
+    if (request.run.dryRun || request.yes) return !request.run.dryRun;
     const answer = await confirm(unknown);
     if (answer !== null) return answer;
     const hint = 'Compare the fingerprints with --dry-run, then record the keys with --yes';

@@ -23,17 +23,18 @@ export function checksOf(
   return { skipPreflight: skipPreflight || !changesKubelet, singlePhase: true };
 }
 
-/** The tokens of `init`, as declared, and new ones for those without a value. */
+/** The tokens of `init`, as declared, new ones for those without a value, and that of uploaded certificates. */
 export async function initTokens(
   { newToken }: Pick<SecretSource, 'newToken'>,
   init: InitConfiguration,
   run: RunSettings,
-): Promise<Omit<InitTokenOptions, 'apiServer'>> {
+): Promise<Omit<InitTokenOptions, 'apiServer'> & { readonly certsToken: Secret }> {
   const missing = Array.from({ length: countMissingTokens(init) }, (_, i) => (run.dryRun ? placeholderToken(i) : newToken()));
   return {
     bootstrapTokens: init.bootstrapTokens ?? [],
     freshTokens: await Promise.all(missing),
     makesTokens: phaseSelection(run)('bootstrap-token'),
+    certsToken: run.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await newToken(),
   };
 }
 

@@ -148,12 +148,8 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   });
   const { name: nodeName } = node.registration;
   const marked = await observeMarks(context, options, { node, nodeOfSameName, labels });
-  const target = {
-    ...apiServer,
-    clusterName: baseline.clusterName,
-    caPath: options.caCertPath,
-    token: hasIdentity(node.facts) ? null : await options.credentials(),
-  };
+  const token = hasIdentity(node.facts) ? null : await options.credentials();
+  const target = { ...apiServer, clusterName: baseline.clusterName, caPath: options.caCertPath, token };
   return {
     input: {
       kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },

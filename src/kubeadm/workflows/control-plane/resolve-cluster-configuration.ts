@@ -2,7 +2,7 @@ import { AppError, type Problem } from '../../../base/errors.ts';
 import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { RunSettings } from '../../../host/run-settings.ts';
-import { phaseSelection } from '../../../host/run-workflow.ts';
+import { keptPhases } from '../../../host/run-workflow.ts';
 import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
@@ -55,9 +55,8 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
 }
 
 /** As in kubeadm, an add-on whose phase is skipped is disabled. */
-export function withoutSkippedAddons(cluster: DefaultedCluster, { skipPhases }: ResolveClusterInput['run']): DefaultedCluster {
-  // Independent of a single requested phase.
-  const isKept = phaseSelection({ skipPhases });
+export function withoutSkippedAddons(cluster: DefaultedCluster, run: ResolveClusterInput['run']): DefaultedCluster {
+  const isKept = keptPhases(run);
   return {
     ...cluster,
     ...(isKept('addon/coredns') ? {} : { dns: { ...cluster.dns, disabled: true } }),

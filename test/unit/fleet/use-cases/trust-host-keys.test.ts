@@ -66,7 +66,7 @@ function requestOf(changes: Partial<TrustRequest> = {}): TrustRequest {
     connection: { identityFiles: [], password: 'environment', sudoPassword: 'environment' },
     parallel: 1,
     yes: false,
-    dryRun: false,
+    run: { dryRun: false },
     ...changes,
   };
 }
@@ -87,7 +87,10 @@ describe('trustHostKeys', () => {
 
   it.each([true, false])('records nothing and asks nothing with --dry-run (--yes: %s)', async (yes) => {
     const { services, calls } = world({ a: 'unknown' });
-    expect(await trustHostKeys(services, requestOf({ yes, dryRun: true }), refuseToAsk)).toMatchObject({ hasUnknown: true, failure: null });
+    expect(await trustHostKeys(services, requestOf({ yes, run: { dryRun: true } }), refuseToAsk)).toMatchObject({
+      hasUnknown: true,
+      failure: null,
+    });
     expect(calls).toEqual(['inspect a']);
   });
 
