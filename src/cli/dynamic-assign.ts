@@ -10,9 +10,14 @@ import { formatSeconds } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import { type PlanRequest, showClusterPlan, type WithPlan } from './output/show-plan.ts';
+import type { PageFlags } from './page-options.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
+import type { RunPage } from './report/run-page.ts';
+import { withPage } from './report/with-page.ts';
 
-export type DynamicAssignRequest = WithPlan<AssignToNodesRequest>;
+export type DynamicAssignRequest = WithPlan<AssignToNodesRequest> & PageFlags;
+
+export type DynamicResetRequest = WithPlan<NodesRequest> & PageFlags;
 
 /**
  * `dynamic assign` for nodes by name, selector or group, batch by batch. Exit code 5 when the only node rejected
@@ -24,21 +29,33 @@ export async function runDynamicAssign(services: Services, request: DynamicAssig
 }
 
 /** `dynamic reset NODE...|--selector L|--group G`. */
-export async function runDynamicReset(services: Services, request: WithPlan<NodesRequest>): Promise<ExitCode> {
+export async function runDynamicReset(services: Services, request: DynamicResetRequest): Promise<ExitCode> {
   return assign(services, { ...request, assigned: null, force: true, allowPodLoss: false });
 }
 
 async function assign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
+  const command = request.assigned === null ? 'dynamic reset' : 'dynamic assign';
+  const { report, serve, reason } = request;
+  const run = async (page: RunPage | null) => ({ failure: null, exitCode: await assignAndPrint(services, request, { command, page }) });
+  return (await withPage(services, { command, subject: '', reason, report, serve }, run)).exitCode;
+}
+
+async function assignAndPrint(
+  services: Services,
+  request: DynamicAssignRequest,
+  { command, page }: { readonly command: string; readonly page: RunPage | null },
+): Promise<ExitCode> {
   const { assigned, plan } = request;
   const { verbosity, format } = plan;
   const asEvents = !request.run.dryRun && format === 'json';
-  const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
-  const title = assigned === null ? 'dynamic reset' : 'dynamic assign';
-  const watch = watchRollout(services, { reporter, title, rollout: request.rollout, asEvents });
+  const shown = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
+  const reporter = page === null ? shown : page.namingCluster(shown);
+  const watch = watchRollout(services, { reporter, title: command, rollout: request.rollout, asEvents, page });
   const result = await assignToNodes(services, request, {
     reporter,
     listenerFor: watch.listenerFor,
     ended: (final) => {
+      watch.ended(final);
       watch.close();
       showResult(services, { format, reporter, elapsedMs: services.clock.now().getTime() - watch.startedAt }, final);
     },

@@ -4,18 +4,18 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
-import type { NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicAssignRequest } from './dynamic-assign.ts';
+import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addBackend, defineGc, defineInspect, defineReads } from './dynamic-read-command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addNodeSelectionOptions, collect } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
+import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
 import { amountOf } from './rollout-options.ts';
 import { readReason } from './writing-options.ts';
@@ -93,7 +93,7 @@ function defineAssign(dynamic: Command, on: On): void {
     ['trial', 'good', 'none'],
     ASSIGN_STATES,
   );
-  addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
+  addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(assign))));
   addSections(
     on(assign, assignRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicAssign(...args)),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
@@ -106,7 +106,7 @@ function defineReset(dynamic: Command, on: On): void {
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file');
   addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
-  on(addClusterOptions(addDryRunOptions(addAssignmentReason(reset))), resetRequest, async (...args) =>
+  on(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(reset)))), resetRequest, async (...args) =>
     (await import('./dynamic-assign.ts')).runDynamicReset(...args),
   );
 }
@@ -279,8 +279,9 @@ function readSource(argument: string): ConfigSource {
   throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Pass the ConfigMap that dynamic push prints');
 }
 
-function resetRequest(args: readonly string[], options: CommandOptions): WithPlan<NodesRequest> {
+function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {
   return {
+    ...pageFlags(options),
     choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),
     backend: backendOf(options),

@@ -3,6 +3,7 @@ import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { isRolledBack } from '../dynamic/status/assess-node-config.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
+import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
@@ -10,6 +11,8 @@ import { describeSource } from '../kubelet/layers/config-source.ts';
 import { nodeDocument } from './node-document.ts';
 import { type LiveRow, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
+import type { RunPage } from './report/run-page.ts';
+import { rolloutSource, type ShownRollout } from './rollout-source.ts';
 import { type ResultLines, resultLines } from './run-results.ts';
 
 interface WatchInput {
@@ -19,6 +22,8 @@ interface WatchInput {
   readonly rollout: RolloutOptions;
   /** Results are events: nothing is folded. */
   readonly asEvents: boolean;
+  /** Shows the rollout; null: none. */
+  readonly page: RunPage | null;
 }
 
 /** Time limits of a node, in milliseconds. */
@@ -35,6 +40,8 @@ interface RolloutWatch {
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** The final state of all nodes. */
+  ended(final: readonly FinalOutcome[]): void;
   /** Erases the live display and prints the remaining results; may be called twice. */
   close(): void;
 }
@@ -46,16 +53,18 @@ interface RolloutWatch {
  */
 export function watchRollout(
   services: Pick<Services, 'clock' | 'output'>,
-  { reporter, title, rollout, asEvents }: WatchInput,
+  { reporter, title, rollout, asEvents, page }: WatchInput,
 ): RolloutWatch {
   const { clock, output } = services;
   const now = (): number => clock.now().getTime();
   const { timeoutMs, wait } = rollout;
-  const none = { title, startedAt: now(), nodes: [], batch: '', endedAt: [] };
+  const none = { title, startedAt: now(), nodes: [], batch: '', batches: new Map(), endedAt: new Map(), final: null };
   const limitsOf = (minReadyMs: number): RolloutLimits => ({ timeoutMs, minReadyMs, waitsForTrial: wait === 'good' });
   let state: RolloutState = { ...none, limits: limitsOf(0) };
   let results: ResultLines | null = null;
-  const display = liveDisplay(services, () => rolloutView(state, now()));
+  const view = (): LiveView => rolloutView(state, now());
+  const display = liveDisplay(services, view);
+  page?.show(rolloutSource(title, none.startedAt, { shown: () => state, view, rulesFor: rollout.rulesFor }));
   const folds = !asEvents && output.status !== undefined && (reporter.verbosity ?? 0) === 0;
   return {
     startedAt: none.startedAt,
@@ -70,17 +79,21 @@ export function watchRollout(
         ...listener,
         batch: (batch) => {
           lines?.close();
-          state = { ...state, batch: `${prefix}batch ${batch.number}${batch.isCanary ? ' (canary)' : ''}` };
+          const batches = new Map([...state.batches, ...batch.names.map((name) => [name, batch] as const)]);
+          state = { ...state, batches, batch: `${prefix}batch ${batch.number}${batch.isCanary ? ' (canary)' : ''}` };
           listener.batch?.(batch);
         },
         ended: (outcome) => {
-          state = { ...state, endedAt: [...state.endedAt, now()] };
+          state = { ...state, endedAt: new Map([...state.endedAt, [outcome.name, now()]]) };
           listener.ended?.(outcome);
         },
         progress: (nodes) => {
           state = { ...state, nodes };
         },
       };
+    },
+    ended: (final) => {
+      state = { ...state, final };
     },
     close: () => {
       display.close();
@@ -158,13 +171,9 @@ const ENDED = {
 } as const;
 
 /** State of a rollout as the display shows it. */
-interface RolloutState {
+interface RolloutState extends ShownRollout {
   readonly title: string;
-  readonly startedAt: number;
-  readonly nodes: readonly RolloutOutcome[];
   readonly batch: string;
-  /** Times at which nodes ended, in milliseconds since the epoch. */
-  readonly endedAt: readonly number[];
   readonly limits: RolloutLimits;
 }
 
@@ -179,7 +188,7 @@ function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: Rollou
     startedAt,
     total: Math.max(nodes.length, 1),
     done: ended.length,
-    restMs: nodes.length <= 1 ? null : estimateRestMs(endedAt, waiting.length + active.length, now),
+    restMs: nodes.length <= 1 ? null : estimateRestMs([...endedAt.values()], waiting.length + active.length, now),
     counts: [
       { word: 'changed', count: of('changed').length, style: 'green' },
       { word: 'failed', count: of('failed', 'replaced').length, style: 'red' },

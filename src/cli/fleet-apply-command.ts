@@ -13,7 +13,7 @@ import { outputOption, TAKE_OVER } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
-import { addReport, addServe, type PageFlags, pageFlags } from './page-options.ts';
+import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { outputRequest } from './request-parts.ts';
@@ -43,7 +43,7 @@ export function defineApply(apply: Command, on: On): void {
   );
   addSignerOptions(apply);
   apply.addOption(diffOption(DIFF_OF_PLAN));
-  addServe(addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'))));
+  addPageOptions(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({

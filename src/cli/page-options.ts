@@ -17,9 +17,9 @@ export function addReport(command: Command): Command {
   );
 }
 
-/** `--serve`: for commands that change many hosts. */
-export function addServe(command: Command): Command {
-  return addOptionGroup(command, HEADINGS.output, (output) =>
+/** `--report` and `--serve`: for commands that change many hosts. */
+export function addPageOptions(command: Command): Command {
+  return addOptionGroup(addReport(command), HEADINGS.output, (output) =>
     output.addOption(
       new Option(
         '--serve [address:port]',

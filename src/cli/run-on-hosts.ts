@@ -1,5 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import {
   type CommandScope,
   closingOpened,
@@ -13,6 +14,8 @@ import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/do
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { Services } from './output/services.ts';
 import { type PlanRequest, renderPlan, type WithPlan } from './output/show-plan.ts';
+import type { RunPage } from './report/run-page.ts';
+import type { ShownRun } from './report/run-source.ts';
 import { watchRun } from './watch-run.ts';
 
 /**
@@ -20,6 +23,7 @@ import { watchRun } from './watch-run.ts';
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  * @param command.title the command, as the live display names it: `join`
  * @param command.afterwards prints further results of the command
+ * @param command.page shows the run; null: none
  * @param command.applied prints, as text, further results of a command that has applied these changes
  */
 export async function runOnHosts<Command extends HostsCommand>(
@@ -30,15 +34,18 @@ export async function runOnHosts<Command extends HostsCommand>(
     open,
     afterwards,
     applied,
+    page = null,
   }: {
     readonly title: string;
     readonly open: (scope: CommandScope) => Promise<Command>;
     readonly afterwards?: (command: Command) => void | Promise<void>;
     readonly applied?: (command: Command, changes: readonly Change[]) => void;
+    readonly page?: RunPage | null;
   },
 ): Promise<ExitCode> {
   const { plan: output } = request;
-  const reporter = services.reporter({ verbosity: output.verbosity, format: 'text' });
+  const shown = services.reporter({ verbosity: output.verbosity, format: 'text' });
+  const reporter = page === null ? shown : page.namingCluster(shown);
   return closingOpened(async (opened) => {
     const command = await open({ reporter, opened });
     for (const { code, message } of command.warnings) reporter.report({ level: 'warning', code, message });
@@ -51,6 +58,7 @@ export async function runOnHosts<Command extends HostsCommand>(
       reads: run.dryRun,
       isSingle,
       interruption: run.dryRun ? undefined : { hosts: targets.map(targetName), retryCommand: null },
+      page: page === null ? null : { of: page, command: title, ...shownTargets(command, request) },
     });
     const result = await runTargets(services, command, request, watch.ports).finally(() => watch.close());
     const { outcomes, failure } = result;
@@ -72,6 +80,12 @@ export async function runOnHosts<Command extends HostsCommand>(
       );
     return run.dryRun && output.failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
   });
+}
+
+/** The hosts as their page shows them. */
+function shownTargets({ targets, run }: HostsCommand, { rules }: HostsSettings): Omit<ShownRun, 'command'> {
+  const canary = rules === undefined ? 0 : fleetRules({ rules, run }, targets.length).canary;
+  return { state: run.dryRun ? 'planning' : 'changing', hosts: targets.map(targetName), canary };
 }
 
 function documentOf(

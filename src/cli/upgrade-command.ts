@@ -20,7 +20,9 @@ import {
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
+import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import { definePhaseCommands, phaseName, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
+import { withPage } from './report/with-page.ts';
 import {
   fieldsRequest,
   flagNode,
@@ -46,11 +48,13 @@ export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): voi
 /** `upgrade node`, `upgrade node phase`. */
 function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
   const options = (command: Command): Command =>
-    addReasonOption(
-      addConfirmOptions(
-        addHostRolloutOptions(
-          addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
-          '1',
+    addPageOptions(
+      addReasonOption(
+        addConfirmOptions(
+          addHostRolloutOptions(
+            addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+            '1',
+          ),
         ),
       ),
     );
@@ -106,8 +110,9 @@ function addUpgradeOptions(command: Command): Command {
   );
 }
 
-function upgradeRequest(args: readonly string[], options: CommandOptions): WithPlan<UpgradeNodeRequest> {
+function upgradeRequest(args: readonly string[], options: CommandOptions): WithPlan<UpgradeNodeRequest> & PageFlags {
   return {
+    ...pageFlags(options),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     cluster: kubeconfigRequest(options),
@@ -265,10 +270,20 @@ async function question(version: string, { host }: PlannedWorkflow): Promise<str
 }
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
-async function runUpgradeNode(services: Services, request: WithPlan<UpgradeNodeRequest>): Promise<ExitCode> {
+async function runUpgradeNode(services: Services, request: WithPlan<UpgradeNodeRequest> & PageFlags): Promise<ExitCode> {
   const [{ openUpgradeNode }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-upgrade-node.ts'),
     import('./run-on-hosts.ts'),
   ]);
-  return runOnHosts(services, request, { title: 'upgrade node', open: (scope) => openUpgradeNode(services, request, scope) });
+  const { report, serve, writing } = request;
+  const page = { command: 'upgrade node', subject: '', reason: writing?.note?.reason, report, serve };
+  const { exitCode } = await withPage(services, page, async (shown) => ({
+    failure: null,
+    exitCode: await runOnHosts(services, request, {
+      title: 'upgrade node',
+      open: (scope) => openUpgradeNode(services, request, scope),
+      page: shown,
+    }),
+  }));
+  return exitCode;
 }

@@ -70,7 +70,7 @@ export function watchRun(
   const asEvents = events && format === 'json';
   const record = runRecorder(clock);
   const shown = given ?? (asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }));
-  const reporter = page === null ? shown : namingCluster(page.of, shown);
+  const reporter = page === null ? shown : page.of.namingCluster(shown);
   const view = (): LiveView => hostsView(title, record, clock.now().getTime());
   page?.of.showRun(record, page, view);
   const warnings = sameWarnings(reporter);
@@ -122,18 +122,6 @@ export function watchRun(
       if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
-    },
-  };
-}
-
-/** Names the cluster that the run connects to on its page. */
-function namingCluster(page: RunPage, reporter: Reporter): Reporter {
-  return {
-    ...reporter,
-    report: (event) => {
-      const { server, context } = event.code === 'CLUSTER' ? (event.data ?? {}) : {};
-      if (typeof server === 'string') page.useCluster(typeof context === 'string' ? { context, server } : { server });
-      reporter.report(event);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { type AppError, formatProblem, isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
 import { type ReportModel, runReport } from '../../fleet/report/report-model.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
@@ -32,6 +33,8 @@ export interface RunPage {
   /** Shows a run over hosts from now on. */
   showRun(...run: Parameters<typeof runSource>): void;
   useCluster(cluster: ClusterName): void;
+  /** The given reporter, whose events name the cluster. */
+  namingCluster(reporter: Reporter): Reporter;
   /** @param signer null: the signature was not verified */
   usePlan(plan: { readonly id: string; readonly signer: string | null }): void;
 }
@@ -105,6 +108,14 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
     useCluster: (name) => {
       cluster = name;
     },
+    namingCluster: (reporter) => ({
+      ...reporter,
+      report: (event) => {
+        const { server, context } = event.code === 'CLUSTER' ? (event.data ?? {}) : {};
+        if (typeof server === 'string') page.useCluster(typeof context === 'string' ? { context, server } : { server });
+        reporter.report(event);
+      },
+    }),
     usePlan: (used) => {
       plan = used;
     },

@@ -131,8 +131,28 @@ export function runReport(run: ReportedRun): ReportModel {
   };
 }
 
+/** The report of a rollout over Nodes. */
+export function rolloutReport(
+  run: ReportHead & Pick<ReportModel, 'command' | 'members'> & { readonly progress: RunState; readonly problems: readonly Problem[] },
+): ReportModel {
+  const { failure, progress, problems, ...head } = run;
+  const { members, command } = head;
+  return {
+    ...EMPTY,
+    ...head,
+    noun: 'node',
+    verdict: runVerdict({ command, noun: 'node', members, progress, failure, impact: null }),
+    counts: countsOf(members),
+    problems: sharedProblems(failure?.problems ?? problems, []),
+    timeline: timelineOf(
+      head,
+      members.flatMap(({ timeline }) => timeline ?? []),
+    ),
+  };
+}
+
 /** The chart of the hosts, if one was changed. */
-export function timelineOf(
+function timelineOf(
   { startedAt, endedAt }: Pick<ReportModel, 'startedAt' | 'endedAt'>,
   timelines: readonly HostTimeline[],
 ): ReportModel['timeline'] {
@@ -161,7 +181,7 @@ function presentState(timeline: HostTimeline | null): MemberState {
 }
 
 /** Number of members per state. */
-export function countsOf(members: readonly ReportMember[]): ValueDistribution['entries'] {
+function countsOf(members: readonly ReportMember[]): ValueDistribution['entries'] {
   return censusOf(members.map(({ name, state }) => [state.replaceAll('-', ' '), name]));
 }
 
@@ -211,7 +231,7 @@ function censusOf(pairs: readonly (readonly [value: string, host: string])[]): V
 }
 
 /** Equal problems of several hosts become one; errors come before warnings. */
-export function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutcome[]): readonly SharedProblem[] {
+function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutcome[]): readonly SharedProblem[] {
   const warnings = outcomes.flatMap(({ host, plan }): readonly Problem[] => {
     const ofPhases = plan?.host.phases.flatMap((phase) => phase.plan.warnings ?? []) ?? [];
     return [...(plan?.warnings ?? []), ...ofPhases].map(({ code, message, field }) => ({
