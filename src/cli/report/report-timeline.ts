@@ -42,7 +42,7 @@ export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<Report
   const isSmall = hosts.length <= MOST_OPEN_HOSTS;
   const attention = hosts.filter((host) => isSlow(host, scale) || isBad(host));
   const parts = [
-    `${hostCount(durations.length)} changed in ${durationText(totalMs)}`,
+    `${durations.length} ${noun}${durations.length === 1 ? '' : 's'} changed in ${durationText(totalMs)}`,
     ...(median === undefined ? [] : [`median ${durationText(median)}`]),
     ...(Number.isFinite(slowLimitMs) ? [`slow: longer than ${durationText(slowLimitMs)}`] : []),
   ];
@@ -102,7 +102,7 @@ function isSlow(host: HostTimeline, { slowLimitMs }: Pick<Scale, 'slowLimitMs'>)
 }
 
 function isBad({ status }: HostTimeline): boolean {
-  return status !== 'changed' && status !== 'unchanged' && status !== 'pending';
+  return status !== null && status !== 'changed' && status !== 'unchanged' && status !== 'pending';
 }
 
 function hostView(timeline: HostTimeline, scale: Scale): object {

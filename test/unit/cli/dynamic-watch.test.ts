@@ -69,7 +69,10 @@ function watched({ wait = 'good', asEvents = false }: { readonly wait?: 'trial' 
     minReadyMs: 0,
     rulesFor: () => ({ canary: 1, maxUnavailable: 2, maxFail: 0 }),
   } as const;
-  const watch = watchRollout({ clock, output }, { reporter: textReporter(output, 0), title: 'dynamic assign', rollout, page: null, asEvents });
+  const watch = watchRollout(
+    { clock, output },
+    { reporter: textReporter(output, 0), title: 'dynamic assign', rollout, page: null, asEvents },
+  );
   return {
     watch,
     printed: () => printed,

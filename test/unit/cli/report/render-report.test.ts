@@ -110,6 +110,13 @@ describe('the page of an apply', () => {
     expect(n0).toContain('<rect class="t-r" x="10" width="5"/>');
   });
 
+  it('does not mark a host in progress as bad', () => {
+    const begun = changeEvents('n0', 500, 9_000).filter(({ kind }) => kind !== 'ended');
+    const running = render(runModel([plannedHost('n1', { status: 'changed' })], [...begun, ...changeEvents('n1', 500, 4_000)]));
+    expect(running).toMatch(/<tr data-row><th scope="row">n0/);
+    expect(running).not.toContain('not ok');
+  });
+
   it('shows batches, and marks slow hosts in words', () => {
     expect([...page.matchAll(/<summary><b>(Batch[^<]*)<\/b>/g)].map(([, name]) => name)).toEqual(['Batch 1 (canary)', 'Batch 2']);
     expect(page).toMatch(/<tr data-row class="slow"><th scope="row">n4<\/th><td>56 s <span class="tag warning">slow<\/span>/);
