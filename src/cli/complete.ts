@@ -256,11 +256,6 @@ async function codesOf(services: CommandServices): Promise<readonly Candidate[]>
   return entries.flatMap(({ codes, cause }) => codes.map((value) => ({ value, description: cause })));
 }
 
-interface FleetNames {
-  readonly hosts: readonly Candidate[];
-  readonly groups: readonly Candidate[];
-}
-
 /** The fleet file of `-f`, otherwise the default one; null: none, or standard input. */
 async function fleetOf(services: CommandServices, { options, path }: PartialLine) {
   const { fleetFileOf, readFleet } = await import('../fleet/use-cases/load-fleet.ts');
@@ -270,7 +265,10 @@ async function fleetOf(services: CommandServices, { options, path }: PartialLine
   return file === '-' || !(await services.input.exists(file)) ? null : readFleet(services, { file });
 }
 
-async function fleetNames(services: CommandServices, line: PartialLine): Promise<FleetNames> {
+async function fleetNames(
+  services: CommandServices,
+  line: PartialLine,
+): Promise<{ readonly hosts: readonly Candidate[]; readonly groups: readonly Candidate[] }> {
   const fleet = await fleetOf(services, line);
   return {
     hosts: (fleet?.hosts ?? []).map(({ name, groups }) => ({ value: name, description: groups.join(',') })),

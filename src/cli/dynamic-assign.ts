@@ -67,12 +67,6 @@ async function assignAndPrint(
   throw new AppError(problems, { exitCode });
 }
 
-interface ResultOptions {
-  readonly format: PlanRequest['format'];
-  readonly reporter: Reporter;
-  readonly elapsedMs: number;
-}
-
 function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome): RecapRow {
   const { why, hint } = validated.verdict;
   const [problem] = error?.problems ?? [];
@@ -87,7 +81,11 @@ function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome):
 /**
  * `12 nodes: 9 changed, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
  */
-function showResult(services: Services, { format, reporter, elapsedMs }: ResultOptions, final: readonly FinalOutcome[]): void {
+function showResult(
+  services: Services,
+  { format, reporter, elapsedMs }: { readonly format: PlanRequest['format']; readonly reporter: Reporter; readonly elapsedMs: number },
+  final: readonly FinalOutcome[],
+): void {
   const outcomes = final.map(({ stage }) => stage);
   const message = `${outcomesText(outcomes, 'node')}.`;
   const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.validated) }));

@@ -65,13 +65,12 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
   on(disable, disableRequest, runDynamicDisable);
 }
 
-interface Defaults {
-  readonly namespace: string;
-  readonly programDir: string;
-}
-
 /** The options that both commands share. `addOwn` adds options between them. */
-function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command): Command => same): Command {
+function addHosts(
+  command: Command,
+  defaults: { readonly namespace: string; readonly programDir: string },
+  addOwn = (same: Command): Command => same,
+): Command {
   command
     .argument('<host...>', `${HOST_FORMS}; localhost: the local host`)
     .option('--node-name <name>', 'name of the Node (default: the name under which the host is registered)')

@@ -60,14 +60,12 @@ export function pflagArguments(args: readonly string[], program: Command): strin
   return words;
 }
 
-interface BooleanWord {
-  readonly name: string;
-  readonly option: Option | undefined;
-  readonly isOn: boolean;
-}
-
 /** Removes earlier values of a boolean. */
-function withBoolean(words: readonly string[], { name, option, isOn }: BooleanWord, options: ReadonlyMap<string, Option>): string[] {
+function withBoolean(
+  words: readonly string[],
+  { name, option, isOn }: { readonly name: string; readonly option: Option | undefined; readonly isOn: boolean },
+  options: ReadonlyMap<string, Option>,
+): string[] {
   const opposite = negated(name);
   const own = new Set([name, opposite, option?.long, option?.short]);
   const others = words.filter((word) => !own.has(word));

@@ -15,15 +15,14 @@ export interface PullImagesRequest extends DocumentsRequest {
   readonly run: RunSettings;
 }
 
-interface OpenedPullImages extends HostsCommand {
-  readonly images: readonly string[];
-}
-
 /**
  * Prepares `config images pull`.
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
-export async function openPullImages(services: DocumentPorts & NamedHostPorts, request: PullImagesRequest): Promise<OpenedPullImages> {
+export async function openPullImages(
+  services: DocumentPorts & NamedHostPorts,
+  request: PullImagesRequest,
+): Promise<HostsCommand & { readonly images: readonly string[] }> {
   const { images, criSocket: configured, warnings } = await listImages(services, request);
   const criSocket = request.criSocket ?? configured;
   return {

@@ -44,15 +44,6 @@ interface ClusterBootstrapInput extends FleetRunInput {
   readonly kubeconfig: string;
 }
 
-interface ClusterBootstrap {
-  readonly first: FleetMember;
-  /** A host that is planned after the cluster was bootstrapped; a plan shows that it waits. */
-  later(host: PlannedHost): FleetMember;
-  /** Writes the kubeconfig, unless another host required it already. */
-  finish(result: FleetResult): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Drops join commands, which are meant for people: nodes of a fleet join with a temporary token. */
 const LEFT_OUT = ['show-join-command'];
 
@@ -65,7 +56,14 @@ export async function planClusterBootstrap(
   services: FleetRunPorts,
   request: FleetRunRequest,
   input: ClusterBootstrapInput,
-): Promise<ClusterBootstrap> {
+): Promise<{
+  readonly first: FleetMember;
+  /** A host that is planned after the cluster was bootstrapped; a plan shows that it waits. */
+  later(host: PlannedHost): FleetMember;
+  /** Writes the kubeconfig, unless another host required it already. */
+  finish(result: FleetResult): Promise<void>;
+  close(): Promise<void>;
+}> {
   const { host: first } = input.first;
   const accesses: ApiAccess[] = [];
   const target = (await fleetTargets(services, request.connection, input.file))(first);

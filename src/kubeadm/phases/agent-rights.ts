@@ -132,16 +132,14 @@ export interface FormerAccountInput {
   readonly directory: string;
 }
 
-interface FormerAccount {
-  readonly objects: readonly ObjectRef[];
-  readonly files: readonly string[];
-}
-
 /**
  * Deletes the account that earlier versions created for the agent, with its roles, and its token and
  * kubeconfig on the host. At this point the agent already uses the kubelet credential.
  */
-export const agentFormerAccount = definePhase<FormerAccountInput | null, FormerAccount>({
+export const agentFormerAccount = definePhase<
+  FormerAccountInput | null,
+  { readonly objects: readonly ObjectRef[]; readonly files: readonly string[] }
+>({
   name: 'agent-former-account',
   short: 'Delete the ServiceAccount, token and kubeconfig that earlier versions created for the agent',
   observe: async ({ host, cluster, signal }, input) => {

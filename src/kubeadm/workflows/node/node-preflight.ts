@@ -101,18 +101,16 @@ export function preflightVerdict(
 /** Checks whose errors are warnings in a dry run. */
 const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
 
-interface QueriedKubelet {
-  readonly facts: HostFacts;
-  readonly design: NodeDesign;
-  readonly reading: KubeletReading;
-  readonly checksClock: boolean;
-}
-
 /** Runs the installed kubelet on the new configuration, and reads its state files and the clock. One round trip. */
 async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
-  { facts, design, reading, checksClock }: QueriedKubelet,
+  {
+    facts,
+    design,
+    reading,
+    checksClock,
+  }: { readonly facts: HostFacts; readonly design: NodeDesign; readonly reading: KubeletReading; readonly checksClock: boolean },
 ): Promise<readonly Finding[]> {
   const { host, signal, clock } = context;
   const clockFact = checksClock ? hostClock : NO_CLOCK;
