@@ -121,12 +121,13 @@ export const ACTS: readonly Act[] = [
     },
   },
   {
-    title: 'All certificates of the control plane are renewed with one command; no kubelet is restarted.',
+    title: 'One command renews all certificates of the control plane and restarts its static Pods one by one; no kubelet is restarted.',
     play: async (stage) => {
       const before = startsOf(stage);
       const readFiles = () => Promise.all(RENEWED.map(async (path) => (await stage.readHostFile('node1', path)).text));
       const old = await readFiles();
-      await expectExit(stage, 0, ['certs', 'renew', 'all', '--host', 'node1', '--ssh-config', stage.sshConfig]);
+      const output = await expectExit(stage, 0, ['certs', 'renew', 'all', '--restart', '--host', 'node1', '--ssh-config', stage.sshConfig]);
+      for (const name of RESTARTED) check(output.includes(`${name} runs in a new container`), `${name} was not restarted`);
       const renewed = await readFiles();
       check(
         renewed.every((text, i) => text !== old[i]),
@@ -134,12 +135,13 @@ export const ACTS: readonly Act[] = [
       );
       check(same(startsOf(stage), before), 'a kubelet was restarted');
       await requireReady(stage);
-      return 'API server and etcd have new certificates on node1; all Nodes are Ready';
+      return 'API server and etcd have new certificates and run in new containers; all Nodes are Ready';
     },
   },
 ];
 
 const RENEWED = ['/etc/kubernetes/pki/apiserver.crt', '/etc/kubernetes/pki/etcd/server.crt'] as const;
+const RESTARTED = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
 /**
  * The cluster configuration of the demo.

@@ -64,6 +64,9 @@ class World {
     const outputs: Record<string, string> = {
       'fleet drift': 'node3  config.yaml  maxPods: 60, on disk 200\n',
       'node explain': `maxPods  200  ${CONFIG}:38, the fleet file declares 60\n`,
+      'certs renew': ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']
+        .map((name) => `${name} runs in a new container\n`)
+        .join(''),
     };
     return { exitCode: exitCode ?? expect.unreachable(line), stdout: outputs[key] ?? '' };
   }
@@ -104,7 +107,7 @@ describe('the acts of the demo', () => {
       'apply --yes -f fleet.yaml --allow unsafe --allow-pod-loss --report report.html',
       'fleet drift -f fleet.yaml --exit-code',
       'node explain node3 maxPods -f fleet.yaml',
-      'certs renew all --host node1 --ssh-config ssh_config',
+      'certs renew all --restart --host node1 --ssh-config ssh_config',
     ]);
   });
 
@@ -144,6 +147,7 @@ describe('the acts of the demo', () => {
   it.each([
     ['drift names no host', /^fleet drift/],
     ['explain names no line', /^node explain/],
+    ['a static Pod keeps its container', /^certs renew/],
   ])('fail if %s', async (_, pattern) => {
     const { stage } = stageOf((world) => ({
       run: async (argv) => ({ ...world.run(argv.join(' ')), ...(pattern.test(argv.join(' ')) ? { stdout: 'maxPods 200 60\n' } : {}) }),
