@@ -17,13 +17,14 @@ const CONTINUED = '      ';
 
 /**
  * An output that shows the first and the last lines of a command, without empty lines. A live display is shown as it is.
- * @returns `end` shows the last lines; `stdout` gives the complete standard output without styles
+ * @returns `end` shows the last lines; `printed` gives the complete output without styles
  */
 export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fold) {
-  let printed = '';
+  const printed = { stdout: '', stderr: '' };
   let shown = 0;
   const rest: (() => void)[] = [];
   const add = (stream: 'stdout' | 'stderr', text: Text): void => {
+    printed[stream] += renderText(text, false);
     for (const line of linesOf(text, isWrapped)) {
       const show = (): void => output[stream](line);
       if (shown++ < head) show();
@@ -32,15 +33,12 @@ export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fo
   };
   const folding: Output = {
     ...output,
-    stdout: (text) => {
-      printed += renderText(text, false);
-      add('stdout', text);
-    },
+    stdout: (text) => add('stdout', text),
     stderr: (text) => add('stderr', text),
   };
   return {
     output: folding,
-    stdout: (): string => printed,
+    printed: (): { readonly stdout: string; readonly stderr: string } => printed,
     end: (): void => {
       const hidden = rest.length - tail;
       // A line that says that one line is missing would save nothing.

@@ -103,7 +103,7 @@ async function setStage(
       const reporter: CommandServices['reporter'] = ({ verbosity }) => textReporter(folded.output, verbosity);
       const exitCode = await services.runCommand(argv, { output: folded.output, reporter });
       folded.end();
-      return { exitCode, stdout: folded.stdout() };
+      return { exitCode, ...folded.printed() };
     },
     runProgram: async (argv) => {
       output.stdout([styled('cyan', `$ ${argv.map(quoteShell).join(' ')}`), '\n']);

@@ -6,7 +6,7 @@ export interface DemoStage {
   readonly sshConfig: string;
   readonly reportFile: string;
   /** Runs a command line of this program. */
-  run(argv: readonly string[]): Promise<{ readonly exitCode: number; readonly stdout: string }>;
+  run(argv: readonly string[]): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }>;
   /** Runs another program of the local host. */
   runProgram(argv: readonly string[]): Promise<void>;
   /** The content of a file of a host, and the time of its last change in milliseconds since the epoch. */
@@ -111,10 +111,10 @@ export const ACTS: readonly Act[] = [
     play: async (stage) => {
       await stage.runProgram(['sed', '-i', 's/64Gi/512Mi/', stage.fleetFile]);
       await stage.runProgram(['sed', '-i', 's/maxPods: 60/maxPods: 200/', stage.pathOf('node3', KUBELET_CONFIG_FILE)]);
-      const drift = await expectExit(stage, 6, ['fleet', 'drift', '-f', stage.fleetFile, '--exit-code']);
+      const { stdout: drift } = await expectExit(stage, 6, ['fleet', 'drift', '-f', stage.fleetFile, '--exit-code']);
       check(/node3/.test(drift) && /maxPods/.test(drift) && /\b200\b/.test(drift), 'drift does not name node3, maxPods and 200');
       check(!/^node2\b/m.test(drift), 'drift names node2');
-      const explained = await expectExit(stage, 0, ['node', 'explain', 'node3', 'maxPods', '-f', stage.fleetFile]);
+      const { stdout: explained } = await expectExit(stage, 0, ['node', 'explain', 'node3', 'maxPods', '-f', stage.fleetFile]);
       check(/\b200\b/.test(explained) && /\b60\b/.test(explained), 'explain does not name the values 200 and 60');
       check(explained.includes(`${KUBELET_CONFIG_FILE}:`), 'explain does not name the line of config.yaml');
       return 'drift and its place were named, and node2 has none';
@@ -126,8 +126,17 @@ export const ACTS: readonly Act[] = [
       const before = startsOf(stage);
       const readFiles = () => Promise.all(RENEWED.map(async (path) => (await stage.readHostFile('node1', path)).text));
       const old = await readFiles();
-      const output = await expectExit(stage, 0, ['certs', 'renew', 'all', '--restart', '--host', 'node1', '--ssh-config', stage.sshConfig]);
-      for (const name of RESTARTED) check(output.includes(`${name} runs in a new container`), `${name} was not restarted`);
+      const { stderr } = await expectExit(stage, 0, [
+        'certs',
+        'renew',
+        'all',
+        '--restart',
+        '--host',
+        'node1',
+        '--ssh-config',
+        stage.sshConfig,
+      ]);
+      for (const name of RESTARTED) check(stderr.includes(`${name} runs in a new container`), `${name} was not restarted`);
       const renewed = await readFiles();
       check(
         renewed.every((text, i) => text !== old[i]),
@@ -166,11 +175,11 @@ async function textsOf({ readHostFile }: DemoStage): Promise<readonly string[]> 
   return Promise.all(WORKERS.map(async (host) => (await readHostFile(host, KUBELET_CONFIG_FILE)).text));
 }
 
-/** @returns what the command printed on stdout */
-async function expectExit(stage: DemoStage, expected: number, argv: readonly string[]): Promise<string> {
-  const { exitCode, stdout } = await stage.run(argv);
+/** @returns what the command printed */
+async function expectExit(stage: DemoStage, expected: number, argv: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  const { exitCode, ...printed } = await stage.run(argv);
   check(exitCode === expected, `the command ended with exit code ${exitCode} instead of ${expected}`);
-  return stdout;
+  return printed;
 }
 
 async function requireReady(stage: DemoStage) {

@@ -25,13 +25,14 @@ describe('the folded output of a command', () => {
   it('keeps styles, cuts a long line between words, and gives the complete output', () => {
     const shown: Text[] = [];
     const add = (text: Text): void => void shown.push(text);
-    const { output, stdout } = foldOutput({ stdout: add, stderr: add, document: add }, { head: 9, tail: 0 });
+    const { output, printed } = foldOutput({ stdout: add, stderr: add, document: add }, { head: 9, tail: 0 });
     output.stdout(['a ', styled('red', 'b'), '\nc\n']);
     output.stdout(`${'word '.repeat(40)}\n`);
     expect(shown[0]).toContainEqual({ style: 'red', text: 'b' });
     expect(shown.slice(0, 2).map((text) => renderText(text, false))).toEqual(['a b\n', 'c\n']);
     expect(renderText(shown[2] ?? '', false)).toMatch(/^(?:word ){22,23}…\n$/);
-    expect(stdout()).toBe(`a b\nc\n${'word '.repeat(40)}\n`);
+    output.stderr('e\n');
+    expect(printed()).toEqual({ stdout: `a b\nc\n${'word '.repeat(40)}\n`, stderr: 'e\n' });
   });
 
   it('continues a long line of a table, with all its spaces', () => {

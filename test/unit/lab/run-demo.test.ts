@@ -2,6 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { ACTS, type DemoStage, NotObserved } from '../../../lab/run-demo.ts';
 
 type Host = 'node1' | 'node2' | 'node3';
+const RESTARTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']
+  .map((name) => `${name} runs in a new container\n`)
+  .join('');
+
 type Files = Record<string, { text: string; changedAt: number }>;
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
@@ -53,7 +57,7 @@ class World {
     else if (from !== '') this.fleet = from === '110' ? { ...this.fleet, maxPods: to } : { ...this.fleet, memory: to };
   }
 
-  run(line: string): { exitCode: number; stdout: string } {
+  run(line: string): { exitCode: number; stdout: string; stderr: string } {
     const isBad = this.fleet.memory === '64Gi';
     const name = line.startsWith('apply') && isBad ? (line.includes('--allow') ? 'apply --allow' : 'apply refused') : line;
     const [key = '', exitCode] = Object.entries(this.exitCodes).find(([start]) => name.startsWith(start)) ?? [];
@@ -64,11 +68,8 @@ class World {
     const outputs: Record<string, string> = {
       'fleet drift': 'node3  config.yaml  maxPods: 60, on disk 200\n',
       'node explain': `maxPods  200  ${CONFIG}:38, the fleet file declares 60\n`,
-      'certs renew': ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']
-        .map((name) => `${name} runs in a new container\n`)
-        .join(''),
     };
-    return { exitCode: exitCode ?? expect.unreachable(line), stdout: outputs[key] ?? '' };
+    return { exitCode: exitCode ?? expect.unreachable(line), stdout: outputs[key] ?? '', stderr: key === 'certs renew' ? RESTARTS : '' };
   }
 
   nodes(): Awaited<ReturnType<DemoStage['readNodes']>> {
@@ -150,7 +151,10 @@ describe('the acts of the demo', () => {
     ['a static Pod keeps its container', /^certs renew/],
   ])('fail if %s', async (_, pattern) => {
     const { stage } = stageOf((world) => ({
-      run: async (argv) => ({ ...world.run(argv.join(' ')), ...(pattern.test(argv.join(' ')) ? { stdout: 'maxPods 200 60\n' } : {}) }),
+      run: async (argv) => ({
+        ...world.run(argv.join(' ')),
+        ...(pattern.test(argv.join(' ')) ? { stdout: 'maxPods 200 60\n', stderr: '' } : {}),
+      }),
     }));
     await expect(play(stage)).rejects.toThrow(NotObserved);
   });
