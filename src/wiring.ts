@@ -61,14 +61,18 @@ function connectHost(
 
 async function runLocal(
   argv: readonly string[],
-  { timeoutMs = 120_000, onStderr, signal }: LocalCommandOptions & { readonly signal: AbortSignal },
+  { timeoutMs = 120_000, onStderr, stdin, ignoresInterruption = false, signal }: LocalCommandOptions & { readonly signal: AbortSignal },
 ): Promise<string> {
   const [{ localTransport }, { localCommandFailed }] = await Promise.all([
     import('./host/adapters/transport-local.ts'),
     import('./host/host-problems.ts'),
   ]);
   const transport = localTransport({ name: 'local host' });
-  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs, signal });
+  const { exitCode, stdout, stderr } = await transport.run(argv, {
+    timeoutMs,
+    ...(stdin === undefined ? {} : { stdin }),
+    ...(ignoresInterruption ? {} : { signal }),
+  });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });
   onStderr?.(text(stderr));

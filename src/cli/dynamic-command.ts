@@ -18,7 +18,7 @@ import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
 import { amountOf } from './rollout-options.ts';
-import { readReason } from './writing-options.ts';
+import { addNotifyOption, readReason } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
@@ -145,6 +145,7 @@ interface RolloutTexts {
  * @param texts.good end of the default of `--min-ready`, for a command with `--wait good`
  */
 function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
+  addNotifyOption(command);
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     addNodeSelectionOptions(rollout, fleetNote)
       .option(

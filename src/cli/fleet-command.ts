@@ -26,6 +26,7 @@ import {
   SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { Services } from './output/services.ts';
+import { CI_FORMATS } from './output-options.ts';
 import { addReport } from './page-options.ts';
 import {
   connectionRequest,
@@ -214,7 +215,7 @@ async function runFinish(
 function defineDrift(drift: Command, on: On): void {
   addOptionGroup(drift, HEADINGS.output, (output) =>
     output
-      .addOption(readOutputOption())
+      .addOption(readOutputOption(['text', 'json', 'yaml', ...CI_FORMATS]))
       .option('--exit-code', 'exit with code 6 if a host has drifted')
       .option('--diff', 'show the changes that apply would make'),
   );
@@ -222,7 +223,7 @@ function defineDrift(drift: Command, on: On): void {
     addRunOptions(drift),
     (_, options): FleetDriftRequest => ({
       ...fleetRunRequest(options),
-      output: { format: readFormat(options), verbosity: verbosityOf(options) },
+      output: { format: CI_FORMATS.find((name) => name === options.output) ?? readFormat(options), verbosity: verbosityOf(options) },
       showsDiff: options.diff === true,
       failsIfDrifted: options.exitCode === true,
     }),

@@ -6,6 +6,7 @@ import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
 import { addFleetFileOption, outputOption } from './options.ts';
+import { REPORT_FORMATS } from './output-options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
 export function initCommand(fleet: Command, on: On): void {
@@ -58,13 +59,13 @@ export function validateCommand(fleet: Command, on: On): void {
       '--kubernetes-version <version>',
       `kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
     )
-    .addOption(outputOption(['text', 'json', 'sarif']));
+    .addOption(outputOption(REPORT_FORMATS));
   on(
     validate,
     (_, options): FleetValidateRequest => ({
       file: flagText(options, 'file'),
       kubernetesVersion: flagText(options, 'kubernetesVersion'),
-      format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
+      format: flagChoice(options, 'output', REPORT_FORMATS),
     }),
     async (...args) => (await import('./fleet-validate.ts')).runFleetValidate(...args),
   );

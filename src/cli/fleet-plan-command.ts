@@ -32,7 +32,9 @@ export function definePlan(plan: Command, on: On): void {
         'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan: plan.json.sig for --out plan.json',
       )
       .addOption(diffOption(DIFF_OF_PLAN))
-      .addOption(outputOption(['text', 'json', 'yaml']))
+      .addOption(
+        outputOption(['text', 'json', 'yaml', 'markdown'], 'output format; markdown: for a merge request, with contents and diffs folded'),
+      )
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
   on(
@@ -76,6 +78,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
   return {
     ...fleetRunRequest(options),
     output: planRequest(options),
+    isMarkdown: options.output === 'markdown',
     out,
     report,
     signingKey,
@@ -101,6 +104,7 @@ const SHOW_EXAMPLES = `  kubeletadm plan show plan.json
 
 interface FleetPlanRequest extends Omit<PlanFleetRequest, 'asDocument'> {
   readonly output: PlanRequest;
+  readonly isMarkdown: boolean;
   /** The file of the HTML report; undefined: none. */
   readonly report: string | undefined;
 }
@@ -127,7 +131,8 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, page:
       import('./output/show-document.ts'),
       import('./watch-run.ts'),
     ]);
-  const { output: plan, signingKey } = request;
+  const { output: plan, signingKey, isMarkdown } = request;
+  const markdown = isMarkdown ? await import('./plan-markdown.ts') : null;
   const own = page === null ? null : { of: page, command: 'plan', state: 'planning' as const, hosts: [], canary: 0 };
   const watch = watchRun(services, plan, { title: 'plan', reads: true, page: own });
   return planFleet(
@@ -141,6 +146,7 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, page:
         watch.close();
         if (access !== null) page?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
+        else if (markdown !== null) services.output.stdout(markdown.planMarkdown(outcomes, { access, canary }));
         else {
           const lines = foldedLines(outcomes, plan);
           services.output.stdout(

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { diffOption } from './output-options.ts';
+import { type CI_FORMATS, diffOption } from './output-options.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -39,7 +39,7 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
   return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
 
-type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml';
+type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml' | (typeof CI_FORMATS)[number];
 
 /** `-o` of a command that only reads, with templates as in kubectl; the first choice is the default. */
 export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml']): Option {

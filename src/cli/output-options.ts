@@ -16,6 +16,12 @@ export function colourChoiceOf(argv: readonly string[]): ColourChoice | undefine
   return COLOURS.find((choice) => choice === found.at(-1));
 }
 
+/** Formats for continuous integration: a JUnit report, and workflow commands of GitHub Actions. */
+export const CI_FORMATS = ['junit', 'github'] as const;
+
+/** `-o` of commands that validate files. */
+export const REPORT_FORMATS = ['text', 'json', 'sarif', ...CI_FORMATS] as const;
+
 /** `--diff`. */
 export function diffOption(description = 'with --dry-run: show the contents and diffs of files and objects'): Option {
   return new Option('--diff', description).helpGroup(HEADINGS.output);

@@ -40,7 +40,10 @@ export async function buildProgram(
         const inRoot = services.programName === 'kubeadm' && typeof rootfs === 'string' ? rootfs : undefined;
         const request = readRequest(own.args, inRoot === undefined ? options : rest);
         const ports = inRoot === undefined ? services : { ...services, ...(await services.inRoot(inRoot)) };
-        exit(await run(ports, request));
+        const { notify } = options;
+        const work = (withPorts: CommandServices): Promise<ExitCode> => run(withPorts, request);
+        if (typeof notify !== 'string') exit(await work(ports));
+        else exit(await (await import('./notify.ts')).withNotification(ports, { notify, command: pathOf(own) }, work));
       } catch (error) {
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }

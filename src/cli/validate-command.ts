@@ -4,6 +4,7 @@ import type { CommandOptions, On } from './command.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
 import { addSshOptions, addTargetOption, collect, outputOption, withoutEffect } from './options.ts';
+import { REPORT_FORMATS } from './output-options.ts';
 import { flagChoice, flagList, flagText, hostsRequest } from './request-parts.ts';
 
 export const VALIDATE = 'Validate files by their kind; the exit code is 2 if a file is invalid';
@@ -24,7 +25,7 @@ export function defineValidate(validate: Command, on: On): void {
       '--kubelet <path>',
       'also check the files with this kubelet binary; it runs once for each file, exits after the check, and runs no pods',
     )
-    .addOption(outputOption(['text', 'json', 'sarif']));
+    .addOption(outputOption(REPORT_FORMATS));
   addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
   on(addSshOptions(validate), validateRequest, async (...args) => (await import('./config-validate.ts')).runValidate(...args));
   addSections(validate, {
@@ -42,6 +43,6 @@ function validateRequest(args: readonly string[], options: CommandOptions): Conf
     allowDeprecated: options.allowDeprecatedApi === true,
     kubelet: flagText(options, 'kubelet'),
     hosts: hostsRequest(options),
-    format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
+    format: flagChoice(options, 'output', REPORT_FORMATS),
   };
 }

@@ -1,22 +1,41 @@
 import { formatProblem, type Problem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
+import { type Annotation, type JUnitCase, renderAnnotations, renderJUnit } from './output/ci-formats.ts';
 import type { FileVerdict } from './output/file-verdict.ts';
 import type { Output } from './output/services.ts';
+import type { REPORT_FORMATS } from './output-options.ts';
 
-export type ReportFormat = 'text' | 'json' | 'sarif';
+export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
 /** A file is valid when it has no errors; warnings are ignored. */
 export function isFileValid({ problems }: FileVerdict): boolean {
   return problems.every(({ severity }) => severity === 'warning');
 }
 
-/**
- * Prints verdicts. Text: problems on stderr and valid files on stdout. JSON and SARIF: everything on stdout.
- */
+/** Prints verdicts. Text: problems on stderr and valid files on stdout. Other formats: everything on stdout. */
 export function showVerdicts(verdicts: readonly FileVerdict[], format: ReportFormat, output: Output, version: string): void {
   if (format === 'json') output.stdout(`${printableJson(verdicts.map(encodeVerdict), 2)}\n`);
   else if (format === 'sarif') output.stdout(`${printableJson(encodeSarif(verdicts.flatMap(withFile), version), 2)}\n`);
+  else if (format === 'junit') output.stdout(renderJUnit('kubeletadm validate', verdicts.map(testCaseOf)));
+  else if (format === 'github') output.stdout(renderAnnotations(verdicts.flatMap(withFile).map(annotationOf)));
   else showText(verdicts, output);
+}
+
+function testCaseOf({ file, problems }: FileVerdict): JUnitCase {
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  const warnings = problems.filter(({ severity }) => severity === 'warning').map(formatProblem);
+  return {
+    name: file,
+    file: file === '-' ? undefined : file,
+    failures: errors.map((problem) => ({ type: problem.code, message: formatProblem(problem) })),
+    output: warnings,
+  };
+}
+
+function annotationOf({ file, problem }: ReportedProblem): Annotation {
+  const { code, severity = 'error', position } = problem;
+  const { line, column } = position ?? {};
+  return { severity, file: file === '-' ? undefined : file, line, column, title: code, message: textOf(problem) };
 }
 
 function showText(verdicts: readonly FileVerdict[], output: Output): void {
@@ -93,13 +112,19 @@ function encodeRule(id: string) {
   };
 }
 
-function encodeResult(file: string, { code, severity = 'error', message, hint, path, position }: Problem, ids: readonly string[]) {
+/** The problem without its place and code. */
+function textOf({ message, hint, path }: Problem): string {
   const stop = hint === undefined ? '' : `${/[.?!]$/.test(message) ? '' : '.'} ${hint}`;
+  return `${path ? `${path}: ` : ''}${message}${stop}`;
+}
+
+function encodeResult(file: string, problem: Problem, ids: readonly string[]) {
+  const { code, severity = 'error', path, position } = problem;
   return {
     ruleId: code,
     ruleIndex: ids.indexOf(code),
     level: severity,
-    message: { text: `${path ? `${path}: ` : ''}${message}${stop}` },
+    message: { text: textOf(problem) },
     locations: [
       {
         physicalLocation: {

@@ -119,8 +119,9 @@ export function watchRun(
       warnings.flush();
     },
     showEnd: ({ outcomes }) => {
-      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
+      services.runEnded?.(data);
+      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
     },
   };

@@ -37,8 +37,19 @@ export function addConfirmOptions(command: Command): Command {
 
 /** `--reason`: for commands whose changes are recorded on the host. */
 export function addReasonOption(command: Command): Command {
+  addNotifyOption(command);
   return addOptionGroup(command, HEADINGS.rollback, (rollback) =>
     rollback.option('--reason <text>', 'reason of the change, recorded on each changed host; kubeletadm fleet history shows it'),
+  );
+}
+
+/** `--notify`. */
+export function addNotifyOption(command: Command): Command {
+  return addOptionGroup(command, HEADINGS.output, (output) =>
+    output.option(
+      '--notify <command>',
+      'shell command to run when the command ends, with a JSON summary on its standard input; its failure is a warning',
+    ),
   );
 }
 

@@ -66,6 +66,9 @@ export interface LocalCommandOptions {
   readonly timeoutMs?: number | undefined;
   /** Receives the text on stderr of a successful program. */
   readonly onStderr?: ((text: string) => void) | undefined;
+  readonly stdin?: string | undefined;
+  /** Also runs after an interruption of this program, until its timeout. */
+  readonly ignoresInterruption?: boolean | undefined;
 }
 
 export interface LocalCommands {

@@ -138,6 +138,19 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
     ]);
   });
 
+  it('writes annotations for GitHub and a JUnit report', async () => {
+    const bad = file('bad-ci.yaml', `${HEADER}maxPod: 50\n`);
+    const github = await runCommand(['validate', '-o', 'github', bad, file('good.yaml', HEADER)]);
+    expect(github).toEqual({
+      code: 2,
+      stdout: `::error file=${bad},line=3,col=1,title=CONFIG_UNKNOWN_FIELD::maxPod: unknown field. Did you mean maxPods?\n`,
+      stderr: '',
+    });
+    const { code, stdout } = await runCommand(['validate', '-o', 'junit', bad, file('good.yaml', HEADER)]);
+    expect([code, stdout]).toEqual([2, expect.stringContaining('<testsuites name="kubeletadm validate" tests="2" failures="1" errors="0">')]);
+    expect(stdout).toContain('<failure type="CONFIG_UNKNOWN_FIELD"');
+  });
+
   it('writes SARIF when all files are valid', async () => {
     const { code, stdout } = await runCommand(['config', 'validate', '-o', 'sarif', file('good.yaml', HEADER)]);
     expect(code).toBe(0);

@@ -86,6 +86,29 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect(code).toBe(4);
   });
 
+  it('prints drift and plans for continuous integration', async () => {
+    const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 77}}\n`);
+    const junit = await run('fleet', 'drift', '-f', file, '-o', 'junit');
+    expect(junit.code).toBe(4);
+    expect(junit.stdout).toContain('<testsuites name="kubeletadm fleet drift" tests="3" failures="2" errors="1">');
+    expect(junit.stdout).toMatch(/name="node2">\n +<failure type="drift" message="\/var\/lib\/kubelet\/config\.yaml: maxPods: /);
+    expect(junit.stdout).toMatch(/name="dead1">\n +<error message="connection refused">/);
+    const github = await run('fleet', 'drift', '-f', file, '-o', 'github');
+    expect(github.stdout).toContain(`::error file=${file},title=node3 drifted::/var/lib/kubelet/config.yaml: maxPods: `);
+    expect(github.stdout).toContain(`::error file=${file},title=dead1 was not checked::connection refused\n`);
+    const { code, stdout } = await run('plan', '-f', file, '-o', 'markdown');
+    const [summary = '', ...lines] = stdout.split('\n');
+    expect([code, summary]).toEqual([
+      4,
+      expect.stringMatching(/^\*\*kubeletadm plan:\*\* 3 hosts: 2 pending \(1 field on 2 hosts\), 1 unreachable/),
+    ]);
+    const folds = lines.indexOf('<details><summary>Contents and diffs</summary>');
+    expect(lines.slice(0, folds).join('\n')).toMatch(
+      /^\n```diff\n[\s\S]*node2, node3 \(2 hosts\)\n {2}~ maxPods: .*→ 77 [\s\S]*! dead1 unreachable: [\s\S]*```\n$/,
+    );
+    expect(lines.slice(folds).join('\n')).toMatch(/\+maxPods: 77\n[\s\S]*\n<\/details>\n$/);
+  });
+
   it('names the hosts that a saved plan does not cover', async () => {
     const plan = join(directory, 'plan.json');
     expect((await run('plan', '-f', write(DEAD[0] ?? ''), '--out', plan)).code).toBe(4);

@@ -116,6 +116,8 @@ export interface Services
   readonly programName: ProgramName;
   /** The words that start the program from the working directory: `kubeletadm`, `npx tsx src/bin.ts`. Absent: its name. */
   readonly commandPrefix?: () => Promise<string>;
+  /** Receives the number of hosts by result when a run over hosts ends; absent: not needed. */
+  readonly runEnded?: ((hosts: Readonly<Record<string, number>>) => void) | undefined;
   /** The words of the command line, without the program; absent: none, as in tests of a use case. */
   readonly commandLine?: readonly string[] | undefined;
   /** The pages of the documentation that explain codes of problems. */
