@@ -147,7 +147,10 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
       stderr: '',
     });
     const { code, stdout } = await runCommand(['validate', '-o', 'junit', bad, file('good.yaml', HEADER)]);
-    expect([code, stdout]).toEqual([2, expect.stringContaining('<testsuites name="kubeletadm validate" tests="2" failures="1" errors="0">')]);
+    expect([code, stdout]).toEqual([
+      2,
+      expect.stringContaining('<testsuites name="kubeletadm validate" tests="2" failures="1" errors="0">'),
+    ]);
     expect(stdout).toContain('<failure type="CONFIG_UNKNOWN_FIELD"');
   });
 
