@@ -111,6 +111,13 @@ export function usageError(message: string, hint?: string): AppError {
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
 
+/** The user answered a question with no. @param what that was asked: `apply`, `the upgrade` */
+export function declined(what: string): AppError {
+  return new AppError({ code: DECLINED, message: `${what} was declined: nothing was changed` });
+}
+
+export const DECLINED = 'DECLINED';
+
 /** The user interrupted the program: the abort reason of the process-wide signal. */
 export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {
   return new AppError(

@@ -2,16 +2,17 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
-import { outcomesText, outcomeText } from '../maintenance/member-outcome.ts';
+import { outcomesText } from '../maintenance/member-outcome.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
 import { nodeDocument } from './node-document.ts';
+import { hostsText } from './output/fold-problems.ts';
 import { formatSeconds } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import { type PlanRequest, showClusterPlan, type WithPlan } from './output/show-plan.ts';
 import type { PageFlags } from './page-options.ts';
-import { type RecapRow, showRecapTable } from './recap.ts';
+import { showUnfinished } from './recap.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 
@@ -67,16 +68,6 @@ async function assignAndPrint(
   throw new AppError(problems, { exitCode });
 }
 
-function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome): RecapRow {
-  const { why, hint } = validated.verdict;
-  const [problem] = error?.problems ?? [];
-  return {
-    host: name,
-    result: outcomeText(stage),
-    reason: stage === 'not-started' ? 'the rollout was stopped' : (problem?.message ?? why ?? '-'),
-    action: (stage === 'not-started' ? undefined : (problem?.hint ?? hint)) ?? 'Rerun the command',
-  };
-}
 
 /**
  * `12 nodes: 9 changed, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
@@ -94,7 +85,16 @@ function showResult(
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
   else if (final.length > 1) {
     const unfinished = final.filter(({ stage }) => stage !== 'changed' && stage !== 'unchanged');
-    showRecapTable(services, unfinished.map(recapRow));
+    // The reasons follow as errors.
+    showUnfinished(
+      services.output,
+      unfinished.map(({ stage, outcome: { name } }) => ({ status: stage, name })),
+      (nodes) =>
+        hostsText(
+          nodes.map(({ name }) => name),
+          'nodes',
+        ),
+    );
     services.output.stdout(`${message}\n`);
     services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);
   }

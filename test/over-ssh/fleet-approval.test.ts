@@ -71,11 +71,11 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
 
   it('can be declined: the plan is shown and nothing is changed', async () => {
     const { code, stdout, stderr } = await asking(fleet(60), () => false);
-    expect(code).toBe(2);
+    expect(code).toBe(1);
     expect(stdout).toMatch(/^cluster .*\nnode2, node3 \(2 hosts\)\n/m);
     expect(stdout).toContain('  + /var/lib/kubelet/config.yaml\n');
     expect(stdout).toContain('2 hosts: 2 pending (2 nodes join).\n');
-    expect(stderr).toContain('apply was declined');
+    expect(stderr).toMatch(/(?:^|\n)apply was declined: nothing was changed\n$/);
     expect(questions).toEqual(['Apply these changes? [y/N] ']);
     expect([config(2), config(3)]).toEqual(['', '']);
   });

@@ -60,7 +60,7 @@ ${hosts}`,
     const declined = await run(['fleet', 'reset', '-f', join(directory, 'fleet.yaml'), '--limit', '!node3'], {
       services: () => ({ confirm }),
     });
-    expect(declined).toMatchObject({ code: 2, stderr: 'fleet reset was declined. Nothing was changed. [USAGE]\n' });
+    expect(declined).toMatchObject({ code: 1, stderr: 'fleet reset was declined: nothing was changed\n' });
     expect(questions).toEqual([
       'Reset 3 hosts (node1, node2, node4)? All changes made by init or join are reverted. No control plane remains for node3. [y/N] ',
     ]);

@@ -19,8 +19,8 @@ export function foldProblems(problems: readonly Problem[]): readonly Problem[] {
 }
 
 /** `node[1:40] (40 hosts)`; one host by its name. */
-export function hostsText(hosts: readonly string[]): string {
-  return hosts.length === 1 ? (hosts[0] ?? '') : `${namesText(sortedNames(hosts))} (${hosts.length} hosts)`;
+export function hostsText(hosts: readonly string[], noun = 'hosts'): string {
+  return hosts.length === 1 ? (hosts[0] ?? '') : `${namesText(sortedNames(hosts))} (${hosts.length} ${noun})`;
 }
 
 /** The text of a message about a host, equal for all hosts with the same message. */

@@ -1,4 +1,4 @@
-import { AppError, type ExitCode, formatProblem } from '../../base/errors.ts';
+import { AppError, DECLINED, type ExitCode, firstMessage, formatProblem } from '../../base/errors.ts';
 import { styled, type Text } from '../../base/text/styled.ts';
 import { lineWidth, wrapLine } from '../../base/text/wrap-line.ts';
 import { foldProblems } from './fold-problems.ts';
@@ -14,6 +14,11 @@ export function showProblem(error: unknown, output: Pick<Output, 'stderr' | 'wid
     const more = verbosity >= 5 ? '' : ' with the output of -v 5';
     output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report this error${more} [INTERNAL]\n`]);
     return 1;
+  }
+  // A "no" is no error: the line has no code.
+  if (error.code === DECLINED) {
+    output.stderr(`${firstMessage(error)}\n`);
+    return error.exitCode;
   }
   for (const problem of foldProblems(error.problems)) output.stderr(problemText(oneLine(formatProblem(problem), verbosity), output));
   if (verbosity >= 5) {

@@ -1,4 +1,4 @@
-import { usageError } from '../../base/errors.ts';
+import { declined, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
@@ -57,7 +57,7 @@ export function requireApproval({ obstacle }: Approval): void {
  * waits for another host or for certificates, is planned when it is applied. The connections are closed in between, so
  * that no host waits for the answer.
  * @returns no tasks if no host can be changed or has changes
- * @throws AppError USAGE (exit code 2) if the operator declines; errors of opening the cluster; an interruption
+ * @throws AppError DECLINED if the operator declines; errors of opening the cluster; an interruption
  */
 export async function approvePlan(
   services: FleetRunPorts,
@@ -73,7 +73,7 @@ export async function approvePlan(
   const isPending = createsCluster || outcomes.some(({ status }) => status === 'pending');
   if (isBlocked || !isPending) return { tasks: [], outcomes };
   if (!(await approval.approve({ outcomes, canary: createsCluster ? [] : plannedCanaries(canaries, outcomes), access })))
-    throw usageError('apply was declined', 'Nothing was changed');
+    throw declined('apply');
   const exactOf = exactTasks();
   // The run has all hosts: only the changes of the first control plane are known, the others are planned after the
   // bootstrap, which may already be complete.

@@ -1,4 +1,4 @@
-import { usageError } from '../../base/errors.ts';
+import { declined, usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import { withDocument } from '../../host/run-settings.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
@@ -106,7 +106,7 @@ export async function openUpgradeApply(
 
 async function requireConfirmation(answer: boolean | null): Promise<void> {
   if (answer === null) throw usageError('upgrade apply asks before it changes anything, but standard input is not a terminal', 'Add --yes');
-  if (!answer) throw usageError('the upgrade was declined', 'Nothing was changed');
+  if (!answer) throw declined('the upgrade');
 }
 
 /** The version as the cluster stores it. A label is resolved at the release server. */

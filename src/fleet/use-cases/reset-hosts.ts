@@ -1,4 +1,4 @@
-import { AppError, type Problem, usageError } from '../../base/errors.ts';
+import { AppError, declined, type Problem, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
@@ -93,7 +93,7 @@ async function openForDeletion(
 
 function requireConfirmation(answer: boolean | null, { command, flag }: { readonly command: string; readonly flag: string }): void {
   if (answer === null) throw usageError(`${command} asks before it changes anything, but standard input is not a terminal`, `Add ${flag}`);
-  if (!answer) throw usageError(`${command} was declined`, 'Nothing was changed');
+  if (!answer) throw declined(command);
 }
 
 /** A host of a fleet file with the address that the file gives it. */
