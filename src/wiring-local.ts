@@ -6,7 +6,6 @@ import { revealText } from './base/text/secret.ts';
 import { localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
 import { withLiveDisplay } from './cli/adapters/live-output.ts';
 import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
-import { terminalEcho } from './cli/adapters/terminal-echo.ts';
 import { textOutput, usesColour } from './cli/adapters/text-output.ts';
 import { runtimeOfProcess, thisProcess } from './cli/adapters/this-process.ts';
 import { jsonReporter, textReporter } from './cli/output/reporter-text.ts';
@@ -47,7 +46,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const { env, stdin, stdout, stderr, signal, onForcedExit } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
-  const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal, terminalEcho(stdin));
+  const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colours = { stdout: usesColour(env, stdout), stderr: usesColour(env, stderr) };
   const limiter = createRequestRateLimiter(systemClock);
   const programName = programNameOf(env, environment.startedAs ?? []);

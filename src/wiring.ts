@@ -13,7 +13,13 @@ import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 /** Wires options to adapters. Heavy modules (SSH, the Kubernetes client) are loaded on first use. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stderr, program, signal, onForcedExit } = environment;
-  const loadTerminal = async () => (await import('./cli/adapters/live-terminal.ts')).liveTerminal(environment.stderr);
+  const loadTerminal = async () => {
+    const [{ liveTerminal }, { terminalEcho }] = await Promise.all([
+      import('./cli/adapters/live-terminal.ts'),
+      import('./cli/adapters/terminal-echo.ts'),
+    ]);
+    return { ...liveTerminal(stderr), echo: terminalEcho(stdin) };
+  };
   const local = localServices(environment, loadTerminal);
   const ssh = sshAccess(env, local.output.stderr);
   const services: Services = {

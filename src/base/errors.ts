@@ -113,10 +113,8 @@ export function usageError(message: string, hint?: string): AppError {
 
 /** The user answered a question with no. @param what that was asked: `apply`, `the upgrade` */
 export function declined(what: string): AppError {
-  return new AppError({ code: DECLINED, message: `${what} was declined: nothing was changed` });
+  return new AppError({ code: 'DECLINED', message: `${what} was declined: nothing was changed` });
 }
-
-export const DECLINED = 'DECLINED';
 
 /** The user interrupted the program: the abort reason of the process-wide signal. */
 export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {

@@ -68,7 +68,6 @@ async function assignAndPrint(
   throw new AppError(problems, { exitCode });
 }
 
-
 /**
  * `12 nodes: 9 changed, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
  */

@@ -159,13 +159,18 @@ function shownBefore() {
 
 /** Shows the folded plan with its counts, and asks. */
 async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
-  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }] = await Promise.all([
+  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }, { showPlanText }] = await Promise.all([
     import('../fleet/run/fleet-failure.ts'),
     import('./fleet-report.ts'),
+    import('./output/show-plan.ts'),
   ]);
   const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
   const lines = foldedLines(outcomes, output);
-  services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]));
+  showPlanText(
+    services.output,
+    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]),
+    output,
+  );
   return (await services.confirm('Apply these changes? [y/N] ')) === true;
 }
 

@@ -124,13 +124,19 @@ async function runFleetPlan(services: Services, request: FleetPlanRequest): Prom
 }
 
 async function planAndPrint(services: Services, request: FleetPlanRequest, page: RunPage | null): ReturnType<typeof planFleet> {
-  const [{ planFleet }, { canaryLine, clusterLine, foldedLines, planSummary, withoutCluster }, { renderDocument }, { watchRun }] =
-    await Promise.all([
-      import('../fleet/use-cases/plan-fleet.ts'),
-      import('./fleet-report.ts'),
-      import('./output/show-document.ts'),
-      import('./watch-run.ts'),
-    ]);
+  const [
+    { planFleet },
+    { canaryLine, clusterLine, foldedLines, planSummary, withoutCluster },
+    { renderDocument },
+    { showPlanText },
+    { watchRun },
+  ] = await Promise.all([
+    import('../fleet/use-cases/plan-fleet.ts'),
+    import('./fleet-report.ts'),
+    import('./output/show-document.ts'),
+    import('./output/show-plan.ts'),
+    import('./watch-run.ts'),
+  ]);
   const { output: plan, signingKey, isMarkdown } = request;
   const markdown = isMarkdown ? await import('./plan-markdown.ts') : null;
   const own = page === null ? null : { of: page, command: 'plan', state: 'planning' as const, hosts: [], canary: 0 };
@@ -149,8 +155,10 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, page:
         else if (markdown !== null) services.output.stdout(markdown.planMarkdown(outcomes, { access, canary }));
         else {
           const lines = foldedLines(outcomes, plan);
-          services.output.stdout(
+          showPlanText(
+            services.output,
             joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...canaryLine(canary), planSummary(outcomes)]),
+            plan,
           );
         }
       },

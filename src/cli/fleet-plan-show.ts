@@ -8,7 +8,7 @@ import { highestImpact } from '../host/plan/impact.ts';
 import { canaryLine, extentOf, groupLines, shownText, summaryLine } from './fleet-report.ts';
 import type { Services } from './output/services.ts';
 import { type OutputRequest, renderDocument } from './output/show-document.ts';
-import { clusterHead } from './output/show-plan.ts';
+import { clusterHead, showPlanText } from './output/show-plan.ts';
 
 export interface ShowPlanRequest extends SavedPlanRequest {
   readonly selection: Selection;
@@ -25,7 +25,8 @@ export async function runShowPlan(services: Services, { selection, output, ...re
   }
   const signed = signer === null ? [] : [`signed with the key ${signer.fingerprint} by ${signer.principal}`];
   const groups = groupsOf(plan, hosts, output);
-  services.output.stdout(
+  showPlanText(
+    services.output,
     joinLines([
       [styled('bold', `plan ${plan.id}`), ` of ${plan.fleet.file}`],
       lifetimeLine(plan, services.clock.now()),
@@ -39,6 +40,7 @@ export async function runShowPlan(services: Services, { selection, output, ...re
         extents: groups.map((group) => extentOf(group.hosts.length, group)),
       }),
     ]),
+    output,
   );
   return 0;
 }

@@ -62,6 +62,7 @@ function maxConcurrentText(progress: FleetProgress | null): string {
   return maxConcurrent === undefined || total === 1 || maxConcurrent >= total ? '' : `up to ${maxConcurrent} at once`;
 }
 
+/** The steps of a host in the words of its operator, by phase or by the phase above it. */
 const STEP_TEXTS: Readonly<Record<string, string>> = {
   inspect: 'inspecting',
   change: 'starting',
@@ -73,13 +74,41 @@ const STEP_TEXTS: Readonly<Record<string, string>> = {
   'kubelet-wait-bootstrap': 'waiting for the certificate',
   'kubelet-wait-bootstrap/node': 'waiting for the Node',
   'mark-node': 'labelling the Node',
+  'mark-control-plane': 'labelling the Node',
+  'preflight/pull-images': 'pulling images',
+  'bundle-images': 'importing images',
+  'prepare-host': 'preparing the host',
+  'install-packages': 'installing packages',
+  'install-binaries': 'installing programs',
+  proxy: 'configuring the proxy',
+  certs: 'creating certificates',
+  kubeconfig: 'creating kubeconfigs',
+  etcd: 'writing the manifest of etcd',
+  'etcd-join': 'joining etcd',
+  'control-plane': 'updating static Pods',
+  'control-plane-prepare': 'writing static Pods',
+  'wait-control-plane': 'waiting for the control plane',
+  'upload-config': 'uploading the configuration',
+  'upload-certs': 'uploading certificates',
+  'bootstrap-token': 'creating the bootstrap token',
+  'kubelet-finalize': 'restarting the kubelet',
+  addon: 'creating addons',
+  'show-join-command': 'finishing',
+  restart: 'restarting static Pods',
+  'cleanup-node': 'removing files',
+  'delete-node': 'deleting the Node',
+  'agent-directory': 'installing the agent',
 };
+
+function stepText(name: string): string {
+  return STEP_TEXTS[name] ?? STEP_TEXTS[name.split('/')[0] ?? ''] ?? name;
+}
 
 function rowOf({ host, steps, activity, revertsAt }: HostSteps, medians: ReadonlyMap<string, number>): LiveRow {
   const { name, startedAt } = steps.at(-1) ?? { name: 'inspect', startedAt: 0 };
   return {
     name: host,
-    activity: activity ?? STEP_TEXTS[name] ?? name,
+    activity: activity ?? stepText(name),
     since: startedAt,
     medianMs: medians.get(name) ?? null,
     deadline: revertsAt === null || name !== 'confirm' ? null : { what: 'rolls back', at: revertsAt, unless: 'confirmed' },

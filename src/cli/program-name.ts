@@ -33,7 +33,13 @@ export function renamingOutput(output: Output, name: string): Output {
     typeof text === 'string'
       ? renameCommands(text, name)
       : text.map((part) => (typeof part === 'string' ? renameCommands(part, name) : { ...part, text: renameCommands(part.text, name) }));
-  return { ...output, stdout: (text) => output.stdout(renamed(text)), stderr: (text) => output.stderr(renamed(text)) };
+  const { prose } = output;
+  return {
+    ...output,
+    stdout: (text) => output.stdout(renamed(text)),
+    stderr: (text) => output.stderr(renamed(text)),
+    ...(prose === undefined ? {} : { prose: (text) => prose(renamed(text)) }),
+  };
 }
 
 /** As kubeadm, every failure is 1. Pending changes (`--exit-code`) and interruptions keep their exit codes. */

@@ -13,7 +13,7 @@ import type { Change } from '../host/plan/change.ts';
 import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { Services } from './output/services.ts';
-import { type PlanRequest, renderPlan, type WithPlan } from './output/show-plan.ts';
+import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
 import { watchRun } from './watch-run.ts';
@@ -68,7 +68,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     if (run.dryRun || output.format !== 'text') {
       const folded = isSingle || output.format !== 'text' ? undefined : (await import('./fleet-report.ts')).foldedPlanLines;
       const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
-      services.output.stdout(renderPlan(plan, output, folded?.(changed, output)));
+      showPlanText(services.output, renderPlan(plan, output, folded?.(changed, output)), output);
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;

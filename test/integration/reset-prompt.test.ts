@@ -27,5 +27,5 @@ it.each([
   const { code } = await runCommand(['reset', ...hosts, ...(names.length === 0 ? [] : ['--fleet', fleet])], {
     services: () => ({ confirm }),
   });
-  expect([code, questions]).toEqual([2, [`Reset ${named}? All changes made by init or join are reverted. [y/N] `]]);
+  expect([code, questions]).toEqual([1, [`Reset ${named}? All changes made by init or join are reverted. [y/N] `]]);
 });

@@ -150,10 +150,10 @@ ${more}`,
     const alone = await status(...hosts);
     expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('Not read: Nodes: no kubeconfig was found.\n') });
     expect(rows(alone.stdout)[1]?.slice(0, 3)).toEqual(['node1', 'node1', 'unknown']);
-    expect(await fleet('--host', 'node1')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--host inspects hosts without a fleet file'),
-    });
+    // With a fleet file it is another form of the name.
+    expect((await fleet('--host', 'second', '-o', 'name')).stdout).toBe('host/second\n');
+    const mixed = await status(...hosts, '--group', 'edge');
+    expect(mixed).toMatchObject({ code: 2, stderr: expect.stringContaining('--host inspects hosts without a fleet file') });
   });
 
   it('prints a document', async () => {

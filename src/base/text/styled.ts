@@ -34,7 +34,7 @@ export function renderText(text: Text, colour: boolean): string {
     .join('');
 }
 
-function partsOf(text: Text): readonly (string | StyledPart)[] {
+export function partsOf(text: Text): readonly (string | StyledPart)[] {
   return typeof text === 'string' ? [text] : text;
 }
 

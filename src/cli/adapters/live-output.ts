@@ -1,6 +1,5 @@
 import type { RawOutput, TerminalSize } from '../output/services.ts';
 import type { LiveTerminal, TerminalStream } from './live-terminal.ts';
-import type { TerminalEcho } from './terminal-echo.ts';
 
 /** The stream of a terminal, which reports a new size. */
 export interface ResizableStream extends TerminalStream {
@@ -11,13 +10,11 @@ export interface ResizableStream extends TerminalStream {
  * Output with a display in the last lines of a terminal. Other output is printed above the display. While an
  * incomplete line is on the terminal (a question), the display is hidden.
  * @param load loads the terminal when a display is shown for the first time
- * @param echo is off while a display is shown
  */
 export function withLiveDisplay(
   output: Omit<RawOutput, 'status'>,
   stream: ResizableStream,
   load: () => Promise<LiveTerminal>,
-  echo: TerminalEcho = { off: () => undefined, restore: () => undefined },
 ): Required<RawOutput> {
   let terminal: LiveTerminal | null = null;
   let isLoading = false;
@@ -32,6 +29,7 @@ export function withLiveDisplay(
   const start = async (): Promise<void> => {
     isLoading = true;
     terminal = await load();
+    if (render !== null) terminal.echo?.off();
     stream.on?.('resize', () => {
       terminal?.resized();
       draw();
@@ -51,8 +49,8 @@ export function withLiveDisplay(
     stderr: (text) => above(output.stderr, text),
     status: (next) => {
       if (next === null && render !== null && !isLineOpen) terminal?.erase();
-      if (next === null) echo.restore();
-      else if (render === null) echo.off();
+      if (next === null) terminal?.echo?.restore();
+      else if (render === null) terminal?.echo?.off();
       render = next;
       if (next !== null && !isLoading) void start();
       else draw();

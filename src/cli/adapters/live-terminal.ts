@@ -2,9 +2,12 @@ import type { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import ansiEscapes from 'ansi-escapes';
 import { createLogUpdate } from 'log-update';
+import type { TerminalEcho } from './terminal-echo.ts';
 
 /** A terminal whose last lines are redrawn. */
 export interface LiveTerminal {
+  /** Off while a display is shown. Absent: unchanged. */
+  readonly echo?: TerminalEcho;
   draw(text: string): void;
   /** Removes the drawn lines. */
   erase(): void;

@@ -1,5 +1,7 @@
 import { escapeUnprintable } from '../../base/text/printable.ts';
 import { joinLines, renderText } from '../../base/text/styled.ts';
+import { lineWidth } from '../../base/text/wrap-line.ts';
+import { wrapStyled } from '../../base/text/wrap-styled.ts';
 import type { ColourChoice, Output, RawOutput } from '../output/services.ts';
 
 /**
@@ -31,6 +33,7 @@ export function textOutput(
     },
     stdout: (text) => raw.stdout(renderText(text, colour('stdout'))),
     stderr: (text) => raw.stderr(renderText(text, colour('stderr'))),
+    prose: (text) => raw.stdout(renderText(isTerminal ? wrapStyled(text, lineWidth({ width })) : text, colour('stdout'))),
     document: (text) => raw.stdout(isTerminal ? escapeUnprintable(text) : text),
     width,
     ...(status === undefined

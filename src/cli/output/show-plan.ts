@@ -7,7 +7,7 @@ import { shownChanges, subjectOfHostChange } from '../../fleet/plan/operations.t
 import type { ClusterChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../../host/plan/document.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
-import type { Services } from './services.ts';
+import type { Output, Services } from './services.ts';
 import { fieldText, shortLines, styledImpact } from './short-plan.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 
@@ -39,6 +39,12 @@ export function renderPlan(plan: PlanDocument, output: OutputRequest, folded?: r
   ];
   const end = planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan, output)}${impactSuffix(plan.highestImpact)}.`;
   return joinLines([...(folded === undefined ? [] : cluster), ...lines, end]);
+}
+
+/** Prints a plan on standard output. On a terminal its lines are broken at spaces, except for documents and diffs. */
+export function showPlanText(output: Pick<Output, 'stdout' | 'prose'>, text: Text, { format, showsDiff = false }: OutputRequest): void {
+  if (format !== 'text' || showsDiff || output.prose === undefined) output.stdout(text);
+  else output.prose(text);
 }
 
 /** `cluster context "admin@shop", https://10.0.0.1:6443`; null: the cluster is not reached, or does not exist yet. */
@@ -199,7 +205,7 @@ export function showClusterPlan(
 ): ExitCode {
   const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
   const shown = { ...document, hosts: [] };
-  services.output.stdout(renderPlan(shown, output));
+  showPlanText(services.output, renderPlan(shown, output), output);
   return output.failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
 }
 

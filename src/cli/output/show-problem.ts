@@ -1,4 +1,4 @@
-import { AppError, DECLINED, type ExitCode, firstMessage, formatProblem } from '../../base/errors.ts';
+import { AppError, type ExitCode, firstMessage, formatProblem } from '../../base/errors.ts';
 import { styled, type Text } from '../../base/text/styled.ts';
 import { lineWidth, wrapLine } from '../../base/text/wrap-line.ts';
 import { foldProblems } from './fold-problems.ts';
@@ -16,7 +16,7 @@ export function showProblem(error: unknown, output: Pick<Output, 'stderr' | 'wid
     return 1;
   }
   // A "no" is no error: the line has no code.
-  if (error.code === DECLINED) {
+  if (error.code === 'DECLINED') {
     output.stderr(`${firstMessage(error)}\n`);
     return error.exitCode;
   }

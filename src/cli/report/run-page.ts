@@ -1,4 +1,4 @@
-import { type AppError, DECLINED, formatProblem, isAppError } from '../../base/errors.ts';
+import { type AppError, formatProblem, isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
 import { type ReportModel, runReport } from '../../fleet/report/report-model.ts';
@@ -75,7 +75,8 @@ export async function publishRun<T extends CommandResult>(
     } catch (error) {
       if (!isAppError(error)) throw error;
       shown.end(error, error.exitCode);
-      if (report !== undefined && error.exitCode !== 2 && error.code !== DECLINED) await writeDespiteFailure(services, report, shown.model());
+      if (report !== undefined && error.exitCode !== 2 && error.code !== 'DECLINED')
+        await writeDespiteFailure(services, report, shown.model());
       throw error;
     }
     const { failure, exitCode = failure?.exitCode ?? 0 } = result;

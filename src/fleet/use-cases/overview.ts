@@ -73,10 +73,12 @@ export interface OverviewRequest extends FleetRunRequest {
  */
 export async function readOverview(
   services: OverviewPorts,
-  request: OverviewRequest,
+  given: OverviewRequest,
   view: Pick<CompareView, 'reporter' | 'ports'>,
 ): Promise<Overview> {
-  if (request.hosts.length > 0) return overviewOfTargets(services, request);
+  if (given.hosts.length > 0 && given.file === undefined) return overviewOfTargets(services, given);
+  // With a fleet file, --host is another form of the name.
+  const request = { ...given, names: [...given.names, ...given.hosts] };
   const file = fleetFileOf(request.file);
   const hasFleet =
     request.file !== undefined ||
@@ -140,14 +142,9 @@ async function hostsOfFleet(services: OverviewPorts, request: FleetRunRequest): 
 /** The hosts of `--host`, with their Nodes if an API server is configured and answers. */
 async function overviewOfTargets(services: OverviewPorts, request: OverviewRequest): Promise<Overview> {
   const { hosts: names, connection, cluster: named, rules, selection } = request;
-  if (
-    request.names.length > 0 ||
-    request.file !== undefined ||
-    selection.limit.length + selection.groups.length > 0 ||
-    selection.selector !== undefined
-  )
+  if (request.names.length > 0 || selection.limit.length + selection.groups.length > 0 || selection.selector !== undefined)
     throw usageError(
-      '--host inspects hosts without a fleet file: it cannot be combined with names, -f, --limit, --group or --selector',
+      '--host inspects hosts without a fleet file: it cannot be combined with names, --limit, --group or --selector',
       'Pass the names of hosts of the fleet file as arguments: kubeletadm status -f fleet.yaml NAME',
     );
   const found = await findTargets(services, { names, file: request.file, connection }, { changes: false, others: 'addresses' });
