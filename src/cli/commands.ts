@@ -37,6 +37,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./fleet-apply-command.ts')).defineApply,
   },
   {
+    name: 'undo',
+    description: 'Undo the last change of hosts by kubeletadm, or return to the state after an earlier one',
+    load: async () => (await import('./undo-command.ts')).defineUndo,
+  },
+  {
     name: 'status',
     description: 'Show hosts and Nodes in one table: Ready, kubelet, configuration, drift, changes and certificates',
     load: async () => (await import('./status-command.ts')).defineStatus,

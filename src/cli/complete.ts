@@ -202,6 +202,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
   'dynamic enable': destinations,
   'dynamic disable': destinations,
   'dynamic inspect': (services, line) => (line.args.length === 0 ? destinations(services, line) : NONE),
+  undo: hostsOfFile,
   'fleet confirm': hostsOfFile,
   'fleet revert': hostsOfFile,
   'fleet exec': () => NONE,

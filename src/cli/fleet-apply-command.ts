@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
-import type { ReportEvent, Reporter } from '../base/reporter.ts';
+
 import { joinLines } from '../base/text/styled.ts';
 import type { ApplyFleetRequest, NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
@@ -12,6 +12,7 @@ import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { outputOption, TAKE_OVER } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
+import { shownBefore } from './output/shown-before.ts';
 import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
 import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
@@ -133,28 +134,6 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, pag
       return { ...watch, reporter: shown.omit(watch.reporter), ports, done: watch.showEnd };
     },
   });
-}
-
-/** The warnings and the cluster that were shown while the hosts were planned: the run does not repeat them. */
-function shownBefore() {
-  const keys = new Set<string>();
-  const keyOf = ({ host, phase, code, message }: ReportEvent): string => [host, phase, code, message].join('\0');
-  const isShownOnce = ({ level, code }: ReportEvent): boolean => level === 'warning' || code === 'CLUSTER';
-  return {
-    record: (reporter: Reporter): Reporter => ({
-      ...reporter,
-      report: (event) => {
-        if (isShownOnce(event)) keys.add(keyOf(event));
-        reporter.report(event);
-      },
-    }),
-    omit: (reporter: Reporter): Reporter => ({
-      ...reporter,
-      report: (event) => {
-        if (!isShownOnce(event) || !keys.has(keyOf(event))) reporter.report(event);
-      },
-    }),
-  };
 }
 
 /** Shows the folded plan with its counts, and asks. */

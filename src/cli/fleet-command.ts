@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { AppError, type ExitCode, usageError } from '../base/errors.ts';
-import type { Selection } from '../fleet/file/select.ts';
 import type { CommitsRequest } from '../fleet/use-cases/finish-commits.ts';
 import type { CommandOptions, On } from './command.ts';
 import { defineApply } from './fleet-apply-command.ts';
@@ -9,7 +8,7 @@ import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';
 import { initCommand, validateCommand } from './fleet-init-command.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
-import { addFleetHostOptions, addRunOptions, fleetRunRequest } from './fleet-options.ts';
+import { addFleetHostOptions, addRunOptions, fleetRunRequest, isSelection, namedHostsOf } from './fleet-options.ts';
 import { definePlan } from './fleet-plan-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
@@ -34,7 +33,6 @@ import {
   flagNumber,
   flagText,
   fleetRequest,
-  hostAddress,
   outputRequest,
   readFormat,
   runRequest,
@@ -134,23 +132,6 @@ function historyCommand(fleet: Command, on: On): void {
     async (...args) => (await import('./fleet-history.ts')).runFleetHistory(...args),
   );
   addSections(history, { examples: '  kubeletadm fleet history -f fleet.yaml\n  kubeletadm fleet history worker-7 -o json' });
-}
-
-/**
- * The hosts given by name.
- * @throws AppError USAGE (exit code 2) if a selection is given too
- */
-function namedHostsOf(hosts: readonly string[], options: CommandOptions): readonly string[] {
-  if (hosts.length > 0 && isSelection(fleetRequest(options).selection))
-    throw usageError(
-      'host names cannot be combined with --limit, --group or --selector',
-      'Pass host names, or select hosts with --limit, --group and --selector',
-    );
-  return hosts.map(hostAddress);
-}
-
-function isSelection({ limit, groups, selector }: Selection): boolean {
-  return limit.length + groups.length > 0 || selector !== undefined;
 }
 
 function trustCommand(fleet: Command, on: On): void {

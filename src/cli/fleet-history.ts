@@ -1,8 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
+import { namesText, sortedNames } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import type { HistoryEntry } from '../fleet/history/host-history.ts';
+import type { RecordedChange } from '../fleet/history/merge-history.ts';
 import { fleetHistory, type HostHistory } from '../fleet/use-cases/fleet-history.ts';
 import type { NamedHostsRequest } from '../fleet/use-cases/named-hosts.ts';
 import { nodeColumn } from './output/node-column.ts';
@@ -13,7 +14,7 @@ export interface FleetHistoryRequest extends NamedHostsRequest {
   readonly output: OutputRequest;
 }
 
-/** `fleet history`: one line for each recorded change, the oldest first. */
+/** `fleet history`: one line for the hosts that a run changed in the same way, the oldest first. */
 export async function runFleetHistory(services: Services, { output, ...request }: FleetHistoryRequest): Promise<ExitCode> {
   const { verbosity, format } = output;
   const { hosts, failure } = await fleetHistory(services, request, services.reporter({ verbosity, format: 'text' }));
@@ -22,17 +23,21 @@ export async function runFleetHistory(services: Services, { output, ...request }
   return 0;
 }
 
+/** Characters of a run's id in the table; `--to` accepts any unambiguous beginning. */
+const ID_LENGTH = 8;
+
 function tableOf(hosts: readonly HostHistory[]): readonly string[] {
-  const changes = hosts.flatMap(({ host, entries }) => (entries ?? []).map((entry) => ({ host, entry })));
-  if (changes.length === 0) return hosts.some(({ entries }) => entries !== null) ? ['No changes are recorded.'] : [];
+  const rows = rowsOf(hosts);
+  if (rows.length === 0) return hosts.some(({ isRead }) => isRead) ? ['No changes are recorded.'] : [];
   const node = nodeColumn(hosts);
-  const header = ['TIME', 'HOST', ...node.header, 'OPERATOR', 'SSH USER', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
-  const rows = changes
-    .toSorted((a, b) => a.entry.time.localeCompare(b.entry.time))
-    .map(({ host, entry }) => [
+  const header = ['TIME', 'RUN', 'HOST', ...node.header, 'OPERATOR', 'SSH USER', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
+  return renderTable([
+    header,
+    ...rows.map(({ entry, names }) => [
       entry.time.slice(0, 19).concat('Z'),
-      host,
-      ...node.cells(host),
+      (entry.run ?? entry.id)?.slice(0, ID_LENGTH) ?? '-',
+      namesText(names),
+      ...node.cells(...names),
       entry.operator,
       entry.login ?? '-',
       entry.command,
@@ -40,11 +45,25 @@ function tableOf(hosts: readonly HostHistory[]): readonly string[] {
       entry.highestImpact ?? '-',
       entry.reason ?? '-',
       changesOf(entry),
-    ]);
-  return renderTable([header, ...rows]);
+    ]),
+  ]);
 }
 
-function changesOf({ fields, changes, result }: HistoryEntry): string {
+/** The changes of a run that are equal share a row, at the time of the first one. */
+function rowsOf(hosts: readonly HostHistory[]): readonly { readonly entry: RecordedChange; readonly names: readonly string[] }[] {
+  const rows = new Map<string, { readonly entry: RecordedChange; readonly names: string[] }>();
+  const changes = hosts.flatMap(({ host, entries }) => entries.map((entry) => ({ host, entry })));
+  for (const { host, entry } of changes.toSorted((a, b) => a.entry.time.localeCompare(b.entry.time))) {
+    const { id: _, time: _time, recordedIn: _recordedIn, ...shared } = entry;
+    const key = entry.run === undefined ? JSON.stringify([host, rows.size]) : JSON.stringify(shared);
+    const row = rows.get(key) ?? { entry, names: [] };
+    rows.set(key, row);
+    row.names.push(host);
+  }
+  return [...rows.values()].map(({ entry, names }) => ({ entry, names: sortedNames(names) }));
+}
+
+function changesOf({ fields, changes, result }: RecordedChange): string {
   if (result === 'refused') return 'none';
   if (fields.length > 0) return fields.map(({ field, before, after }) => `${field} ${valueText(before)} → ${valueText(after)}`).join(', ');
   return changes.length === 0 ? '-' : `${changes.length} ${changes.length === 1 ? 'operation' : 'operations'}`;

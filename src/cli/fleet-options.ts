@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
+import type { Selection } from '../fleet/file/select.ts';
 import type { SignerFiles } from '../fleet/plan/plan-signatures.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { allowOption } from './allow-options.ts';
@@ -19,6 +20,7 @@ import {
   connectionRequest,
   flagText,
   fleetRequest,
+  hostAddress,
   ignoredChecks,
   kubeconfigRequest,
   runRequest,
@@ -111,4 +113,21 @@ export function fleetRunRequest(options: CommandOptions): FleetRunRequest {
     bundle: flagText(options, 'bundle'),
     verbosity: verbosityOf(options),
   };
+}
+
+/**
+ * The hosts given by name.
+ * @throws AppError USAGE (exit code 2) if a selection is given too
+ */
+export function namedHostsOf(hosts: readonly string[], options: CommandOptions): readonly string[] {
+  if (hosts.length > 0 && isSelection(fleetRequest(options).selection))
+    throw usageError(
+      'host names cannot be combined with --limit, --group or --selector',
+      'Pass host names, or select hosts with --limit, --group and --selector',
+    );
+  return hosts.map(hostAddress);
+}
+
+export function isSelection({ limit, groups, selector }: Selection): boolean {
+  return limit.length + groups.length > 0 || selector !== undefined;
 }

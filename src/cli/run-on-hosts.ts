@@ -1,5 +1,10 @@
-import type { ExitCode } from '../base/errors.ts';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { joinLines } from '../base/text/styled.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
+import type { HostOutcome } from '../fleet/run/fleet.ts';
+import { problemsOf } from '../fleet/run/fleet-failure.ts';
+import { runApproved } from '../fleet/use-cases/approve-hosts.ts';
 import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import {
   type CommandScope,
@@ -14,9 +19,10 @@ import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/do
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { Services } from './output/services.ts';
 import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
+import { shownBefore } from './output/shown-before.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
-import { watchRun } from './watch-run.ts';
+import { type RunWatch, watchRun } from './watch-run.ts';
 
 /**
  * Opens a command, runs it on its hosts, prints the plan (dry run) or the results, and closes what it opened. With
@@ -31,12 +37,15 @@ export async function runOnHosts<Command extends HostsCommand>(
   request: WithPlan<HostsSettings>,
   {
     title,
+    approval,
     open,
     afterwards,
     applied,
     page = null,
   }: {
     readonly title: string;
+    /** Asks before the hosts are changed. Absent: the command does not ask, or has asked already. */
+    readonly approval?: { readonly question: string } | undefined;
     readonly open: (scope: CommandScope) => Promise<Command>;
     readonly afterwards?: (command: Command) => void | Promise<void>;
     readonly applied?: (command: Command, changes: readonly Change[]) => void;
@@ -52,15 +61,16 @@ export async function runOnHosts<Command extends HostsCommand>(
     const { targets, run } = command;
     const isSingle = targets.length <= 1;
     const subject = isSingle ? targets.map((target) => (isLocalHost(target) ? '' : targetName(target))) : [];
-    const watch = watchRun(services, output, {
-      title: [title, ...subject].join(' ').trim(),
-      reporter,
-      reads: run.dryRun,
-      isSingle,
-      interruption: run.dryRun ? undefined : { hosts: targets.map(targetName), retryCommand: null },
-      page: page === null ? null : { of: page, command: title, ...shownTargets(command, request) },
-    });
-    const result = await runTargets(services, command, request, watch.ports).finally(() => watch.close());
+    const watchAs = (reads: boolean, own: Reporter): RunWatch =>
+      watchRun(services, output, {
+        title: [title, ...subject].join(' ').trim(),
+        reporter: own,
+        reads,
+        isSingle,
+        interruption: reads ? undefined : { hosts: targets.map(targetName), retryCommand: null },
+        page: page === null || reads !== run.dryRun ? null : { of: page, command: title, ...shownTargets(command, request) },
+      });
+    const { result, watch } = await runWatched(services, command, request, { title, approval, reporter, watchAs });
     const { outcomes, failure } = result;
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
@@ -86,6 +96,67 @@ export async function runOnHosts<Command extends HostsCommand>(
 function shownTargets({ targets, run }: HostsCommand, { rules }: HostsSettings): Omit<ShownRun, 'command'> {
   const canary = rules === undefined ? 0 : fleetRules({ rules, run }, targets.length).canary;
   return { state: run.dryRun ? 'planning' : 'changing', hosts: targets.map(targetName), canary };
+}
+
+/** Runs the command, after the operator has approved its plan if it asks. */
+async function runWatched(
+  services: Services,
+  command: HostsCommand,
+  request: WithPlan<HostsSettings>,
+  {
+    title,
+    approval,
+    reporter,
+    watchAs,
+  }: {
+    readonly title: string;
+    readonly approval: { readonly question: string } | undefined;
+    readonly reporter: Reporter;
+    readonly watchAs: (reads: boolean, own: Reporter) => RunWatch;
+  },
+) {
+  const { run } = command;
+  const { plan: output } = request;
+  if (approval === undefined || run.dryRun) {
+    const watch = watchAs(run.dryRun, reporter);
+    return { watch, result: await runTargets(services, command, request, watch.ports).finally(() => watch.close()) };
+  }
+  requireTerminal(services, output, title);
+  const shown = shownBefore();
+  const planning = watchAs(true, shown.record(reporter));
+  let watch = planning;
+  const result = await runApproved(services, command, request, {
+    title,
+    planning: planning.ports,
+    approve: (outcomes) => {
+      planning.close();
+      return approve(services, outcomes, { ...approval, output });
+    },
+    applying: () => {
+      watch = watchAs(false, shown.omit(reporter));
+      return watch.ports;
+    },
+  }).finally(() => watch.close());
+  return { watch, result };
+}
+
+/** @throws AppError USAGE (exit code 2) if the operator cannot be asked */
+function requireTerminal({ canAsk }: Services, { format }: PlanRequest, title: string): void {
+  if (canAsk && format === 'text') return;
+  const why = format === 'text' ? 'standard input is not a terminal' : `-o ${format} prints only the plan`;
+  throw usageError(`${title} asks before it changes anything, but ${why}`, 'Add --yes. To see the plan first, add --dry-run');
+}
+
+/** Shows the plan with its counts, and asks. */
+async function approve(
+  services: Services,
+  outcomes: readonly HostOutcome[],
+  { question, output }: { readonly question: string; readonly output: PlanRequest },
+): Promise<boolean> {
+  const { foldedLines, planSummary } = await import('./fleet-report.ts');
+  const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
+  services.output.stdout(joinLines([...foldedLines(outcomes, output), ...problems, planSummary(outcomes)]));
+  return (await services.confirm(`${question} [y/N] `)) === true;
 }
 
 function documentOf(

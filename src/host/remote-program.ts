@@ -200,7 +200,7 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
     case 'append-journal':
-      return `w_journal ${journalWords(operation)}${operation.isOptional ? ' 2>/dev/null || :' : ''}`;
+      return journalLine(operation);
     case 'take-lock':
       return takeLock(operation.lock);
     case 'release-lock':
@@ -218,9 +218,12 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
   }
 }
 
-function journalWords({ path, id, entry, maxEntries, maxBytes }: OperationOf<'append-journal'>): string {
+function journalLine({ path, id, entry, maxEntries, maxBytes, isOptional, attachment }: OperationOf<'append-journal'>): string {
   const oldBytes = Math.max(0, maxBytes - Buffer.byteLength(entry) - LOGIN_BYTES);
-  return [path, String(maxEntries - 1), String(oldBytes), `"id":${JSON.stringify(id)}`, entry].map(quoteShell).join(' ');
+  const words = ['w_journal', path, String(maxEntries - 1), String(oldBytes), `"id":${JSON.stringify(id)}`, entry];
+  const attach = attachment && ['w_attach', attachment.path, String(attachment.maxFiles), attachment.content];
+  const lines = [words, ...(attach === undefined ? [] : [attach])].map((line) => line.map(quoteShell).join(' ')).join(' && ');
+  return isOptional ? `{ ${lines}; } 2>/dev/null || :` : lines;
 }
 
 const LOGIN_BYTES = 100;

@@ -290,7 +290,7 @@ mounted_below() {
 /**
  * Arguments: path, maximum number and size of older lines, a text that marks the lines that the entry
  * replaces, and its JSON. The file is replaced, because an interrupted program must not leave a part of a
- * line.
+ * line. Arguments of `w_attach`: path, maximum number of files in its directory, content.
  */
 export const JOURNAL_FUNCTIONS = `
 w_journal() {
@@ -304,6 +304,14 @@ w_journal() {
     if [ -f "$p" ]; then grep -vF -- "$4" <"$p" | tail -n "$2" | tail -c "$3"; fi
     printf '{"login":"%s",%s\\n' "$u" "\${5#?}"
   } >>"$t" && flush "$t" && mv -f -- "$t" "$p" || { rm -f -- "$t"; return 1; }
+}
+w_attach() {
+  at "$1" || return 1; d=\${p%/*}; b=$d/.kubeletadm; t=$b.$T.a
+  if [ ! -d "$d" ]; then mkdir -p -- "$d" && chmod 0700 -- "$d" || return 1; fi
+  no_leftovers "$b"
+  umask 177; fresh "$t"; set -- $? "$@"; umask 022; if [ $1 != 0 ]; then return 1; fi; shift
+  printf '%s\\n' "$3" >>"$t" && flush "$t" && mv -f -- "$t" "$p" || { rm -f -- "$t"; return 1; }
+  ls -1t -- "$d" | tail -n +$(($2 + 1)) | while IFS= read -r o; do rm -f -- "$d/$o"; done
 }
 `.trimStart();
 

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HISTORY_PATH, type HistoryEntry, journalOperation, parseHistory } from '../../src/fleet/history/host-history.ts';
+import { type HistoryEntry, journalOperation, parseHistory } from '../../src/fleet/history/host-history.ts';
+import { HISTORY_PATH } from '../../src/host/commit/revert-script.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 

@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
-import { HISTORY_PATH, type HistoryEntry, parseHistory } from '../../src/fleet/history/host-history.ts';
+import { AppError } from '../../src/base/errors.ts';
+import { type HistoryEntry, parseHistory } from '../../src/fleet/history/host-history.ts';
 import type { Host } from '../../src/host/access/host.ts';
-import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
+import { COMMIT_DIRECTORY, HISTORY_PATH } from '../../src/host/commit/revert-script.ts';
 import type { Operation } from '../../src/host/operation/operation.ts';
 import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
@@ -161,14 +162,59 @@ hosts: [{name: node1}, {name: node2}]
       `${readFileSync(journal(2), 'utf8')}not json\n${JSON.stringify({ ...entries(2)[0], reason: '\u001b[31mred' })}\n`,
     );
     const lines = await events();
-    expect(lines[0]).toMatch(/^TIME +HOST +OPERATOR +SSH USER +COMMAND +RESULT +IMPACT +REASON +CHANGES$/);
-    expect(lines.filter((line) => line.includes('maxPods 110 → 60'))).toHaveLength(1);
+    expect(lines[0]).toMatch(/^TIME +RUN +HOST +OPERATOR +SSH USER +COMMAND +RESULT +IMPACT +REASON +CHANGES$/);
+    const [first] = entries(1).slice(1);
+    expect(lines.filter((line) => line.includes(`${first?.run?.slice(0, 8)} `))).toMatchObject([
+      expect.stringMatching(/ node1 .* apply +changed +new-pods-only +ticket 7 +maxPods 110 → 60$/),
+      expect.stringMatching(/ node2 .* apply +changed .* ticket 7 +11 operations$/),
+      expect.stringMatching(/ node2 .* apply +changed .*x1b\[31mred /),
+    ]);
     expect(lines.join('\n')).not.toContain('\u001b');
     const { hosts } = JSON.parse((await ofFleet('fleet', 'history', '-o', 'json')).stdout);
-    expect(hosts.map(({ host, entries }: { host: string; entries: readonly unknown[] }) => [host, entries.length])).toEqual([
+    const ofHosts = hosts.map(({ host, entries }: { host: string; entries: readonly { recordedIn: readonly string[] }[] }) => [
+      host,
+      entries.filter(({ recordedIn }) => recordedIn.includes('host')).length,
+    ]);
+    expect(ofHosts).toEqual([
       ['node1', 2],
       ['node2', 2],
     ]);
+  });
+
+  it('has each run once, also for a host that is unreachable', async () => {
+    const merged = async (): Promise<readonly { host: string; isRead: boolean; entries: readonly Record<string, unknown>[] }[]> =>
+      JSON.parse((await ofFleet('fleet', 'history', '-o', 'json')).stdout).hosts;
+    const known = await merged();
+    const ofRun = entries(2)[0]?.run ?? '';
+    expect(known.flatMap(({ entries }) => entries.filter(({ run, reason }) => run === ofRun && reason === 'ticket 7'))).toMatchObject([
+      { recordedIn: ['host', 'journal'], command: 'apply', result: 'changed' },
+      { recordedIn: ['host', 'journal'], command: 'apply', result: 'changed' },
+    ]);
+    const lost = await runCommand(['fleet', 'history', '-f', path('fleet.yaml'), '-o', 'json', '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: path('state') },
+      services: ({ connectHost }) => ({
+        connectHost: async (target, ...more) => {
+          if (target.member?.name !== 'node2') return connectHost(target, ...more);
+          throw new AppError({ host: 'node2', code: 'HOST_UNREACHABLE', message: 'no route' });
+        },
+      }),
+    });
+    expect(lost.code).toBe(4);
+    const [, node2] = JSON.parse(lost.stdout).hosts;
+    expect(node2).toMatchObject({ host: 'node2', isRead: false });
+    expect(node2.entries.filter(({ run }: { run: string }) => run === ofRun)).toMatchObject([
+      {
+        recordedIn: ['journal'],
+        result: 'changed',
+        reason: 'ticket 7',
+        changes: expect.arrayContaining(['kubelet-start restart-unit kubelet']),
+      },
+    ]);
+    const elsewhere = await runCommand(['fleet', 'history', '-f', path('fleet.yaml'), '-o', 'json', '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: path('another-machine') },
+    });
+    const [node1] = JSON.parse(elsewhere.stdout).hosts;
+    expect(node1.entries.find(({ run }: { run: string }) => run === ofRun)).toMatchObject({ recordedIn: ['host'] });
   });
 
   it('has the start of a run that was killed', async () => {
@@ -192,7 +238,8 @@ hosts: [{name: node1}, {name: node2}]
     expect(killed.code).toBe(1);
     expect(writes[0]?.slice(0, 2).map(({ kind }) => kind)).toEqual(['take-lock', 'append-journal']);
     expect(entries(1).at(-1)).toMatchObject({ result: 'started', fields: [{ field: 'maxPods', before: 60, after: 65 }] });
-    expect((await events()).findLast((line) => line.includes(' node1 '))).toMatch(/ apply +not completed +safe .*maxPods 60 → 65$/);
+    const last = (await events()).findLast((line) => line.includes(' node1 '));
+    expect(last).toMatch(/ apply +not completed +safe .*maxPods 60 → 65$/);
   });
 
   it('has the rollback of a run that did not record its end', async () => {

@@ -52,6 +52,7 @@ const PROGRESS = new Set([
   'ROLLOUT_NODE',
   'RUN_ENDED',
   'TOKEN_USED',
+  'UNDO_CHANGE',
   'WAITING',
 ]);
 

@@ -18,14 +18,15 @@ export function localRunJournals(env: Readonly<Record<string, string | undefined
   return {
     directory,
     begin: (started) => begin(directory, started),
-    all: async (subject) => {
+    all: async (matches) => {
       const names = await readdir(directory).catch(() => []);
       const runs: JournaledRun[] = [];
       // The names begin with the start time. One file at a time: a directory of many years has many files.
       for (const name of names.filter((each) => each.endsWith('.jsonl')).toSorted()) {
         const content = await readFile(join(directory, name), 'utf8').catch(() => '');
         // The first line names the subject: journals of other files are not read further.
-        if (readJournal(content.slice(0, content.indexOf('\n') + 1))?.subject !== subject) continue;
+        const start = readJournal(content.slice(0, content.indexOf('\n') + 1));
+        if (start === null || !matches(start)) continue;
         const run = readJournal(content);
         if (run !== null) runs.push(run);
       }

@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { type AppError, isAppError } from '../../base/errors.ts';
-import { type Json, parseJson } from '../../base/json.ts';
+import type { Json } from '../../base/json.ts';
 import { present } from '../../base/present.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
-import { defineFact } from '../../host/facts/fact.ts';
+import { commitRecord } from '../../host/commit/record.ts';
+import { HISTORY_PATH } from '../../host/commit/revert-script.ts';
+import { combineFacts, defineFact, mapFact } from '../../host/facts/fact.ts';
 import type { Operation } from '../../host/operation/operation.ts';
 import type { Change } from '../../host/plan/change.ts';
 import { type HostPlan, impactOfPlan } from '../../host/plan/document.ts';
@@ -15,9 +17,8 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { nodeEvent } from '../../kube/node-event.ts';
 import { operationsOf } from '../plan/operations.ts';
 import type { PlanSigner } from '../plan/plan-signatures.ts';
-
-/** The journal of a host: one JSON object per line, the oldest first. Readable by root only. */
-export const HISTORY_PATH = '/var/log/kubeletadm/history.jsonl';
+import { readJsonLines } from './json-lines.ts';
+import { MAX_UNDO_RECORDS, type UndoRecord, undoRecordOf, undoRecordPath } from './undo-record.ts';
 
 /** Limits of the journal; the oldest entries are dropped. */
 const MAX_ENTRIES = 200;
@@ -28,6 +29,8 @@ const MAX_TEXT = 500;
 
 /** The operator's part of an entry: the same for all hosts of a run. */
 export interface RunAttribution {
+  /** The id of the run, the same on all its hosts and in its journal. Undefined: given by `hostWriteOptions`. */
+  readonly run?: string | undefined;
   /** As the user types it: `apply`, `upgrade node`. */
   readonly command: string;
   readonly reason?: string | undefined;
@@ -41,12 +44,13 @@ export interface RunAttribution {
 }
 
 /** `refused`: the hook before the change failed, and nothing else was run. */
-type HistoryEnd = Exclude<HistoryEntry['result'], 'started'>;
+export type HistoryEnd = Exclude<HistoryEntry['result'], 'started'>;
 
 const text = z.string();
 const json = z.json() as unknown as z.ZodType<Json>;
-const ENTRY = z.object({
+export const HISTORY_ENTRY = z.object({
   id: text.optional(),
+  run: text.optional(),
   time: text,
   operator: text,
   login: text.optional(),
@@ -67,7 +71,7 @@ const ENTRY = z.object({
  * A change of a host. `id` distinguishes changes (absent: an earlier version of kubeletadm), `operator` is the user and host name of the operator (`alice@laptop`), `login` the user of the
  * host under whose name the run was logged in, `problems` the codes of a failure. Without secrets.
  */
-export type HistoryEntry = z.infer<typeof ENTRY>;
+export type HistoryEntry = z.infer<typeof HISTORY_ENTRY>;
 
 /**
  * The entry of a change; long lists and texts are cut.
@@ -80,12 +84,13 @@ export function historyEntry(
   result: HistoryEnd | 'started',
   problems: readonly string[] = [],
 ): HistoryEntry & { readonly id: string } {
-  const { command, reason, plan: planId, planDigest, again, signer } = note;
+  const { run, command, reason, plan: planId, planDigest, again, signer } = note;
   const fields = plan.phases.flatMap(({ plan: { changes } }) =>
     changes.flatMap((change) => ('fields' in change ? (change.fields ?? []) : [])),
   );
   return {
     id,
+    ...present({ run }),
     time: time.toISOString(),
     operator,
     command,
@@ -109,8 +114,11 @@ function shortened(value: Json): Json {
   return encoded.length <= MAX_TEXT ? value : cut(encoded);
 }
 
-/** Adds an entry to the journal, or replaces the one with the same id. */
-export function journalOperation(entry: HistoryEntry & { readonly id: string }, isOptional: boolean): Operation {
+/**
+ * Adds an entry to the history, or replaces the one with the same id.
+ * @param record of the files before and after the change; absent: kept as it is
+ */
+export function journalOperation(entry: HistoryEntry & { readonly id: string }, isOptional: boolean, record?: UndoRecord): Operation {
   const text = JSON.stringify(entry);
   return {
     kind: 'append-journal',
@@ -120,22 +128,32 @@ export function journalOperation(entry: HistoryEntry & { readonly id: string }, 
     maxEntries: MAX_ENTRIES,
     maxBytes: MAX_BYTES,
     isOptional,
+    ...(record && { attachment: { path: undoRecordPath(entry.id), content: JSON.stringify(record), maxFiles: MAX_UNDO_RECORDS } }),
   };
 }
 
-/** The recorded changes of a host, the oldest first; none without a journal. */
+/** The recorded changes of a host, the oldest first; none without a history. */
 export const hostHistory = defineFact({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, ({ file }) =>
   parseHistory(file?.content ?? ''),
 );
 
-/** Reads the entries of a journal, the oldest first. The host controls the text: other lines are ignored. */
+/**
+ * The same, corrected by the last rollback of the host: one at the boot may have found no history to write to, and that of an
+ * earlier version does not write to it. The identifier of an entry begins with that of its run on the host, which the rollback has
+ * as well.
+ */
+export const observedHistory = mapFact(combineFacts({ history: hostHistory, record: commitRecord }), ({ history, record }) => {
+  if (record?.state !== 'reverted' || record.id === '') return history;
+  const isRolledBack = ({ id, result }: HistoryEntry): boolean => result === 'started' && id?.startsWith(`${record.id}-`) === true;
+  return history.map((entry): HistoryEntry => (isRolledBack(entry) ? { ...entry, result: 'rolled-back' } : entry));
+});
+
+/** Reads the entries of a history, the oldest first. The host controls the text: other lines are ignored. */
 export function parseHistory(content: string): readonly HistoryEntry[] {
-  return content.split('\n').flatMap((line) => {
-    const entry = ENTRY.safeParse(parseJson(line));
-    if (!entry.success) return [];
+  return readJsonLines(content, HISTORY_ENTRY).map((entry) => {
     // Unknown to the host.
-    const { login, ...rest } = entry.data;
-    return [login === '' ? rest : entry.data];
+    const { login, ...rest } = entry;
+    return login === '' ? rest : entry;
   });
 }
 
@@ -153,7 +171,7 @@ export interface ChangeStart {
  * this entry. It never fails a run.
  */
 export function recordStart(change: ChangeStart): Operation {
-  return journalOperation(historyEntry(change, 'started'), true);
+  return journalOperation(historyEntry(change, 'started'), true, undoRecordOf(change.plan));
 }
 
 /** Ports and settings for recording the changes of one host. */
@@ -182,9 +200,10 @@ export async function recordChange(recorder: ChangeRecorder, whole: HostPlan, er
   const result = resultOf(error);
   const plan = result === 'refused' ? hookBefore(whole) : whole;
   const { host, clock, writing, note, reporter } = recorder;
-  const problems = error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
-  const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, plan }, result, problems);
-  const written = writeEntry(recorder, entry).catch((failure: unknown) => {
+  const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, plan }, result, codesOf(error));
+  // The record of a change that failed is that of its start: what was planned.
+  const record = result === 'changed' ? undoRecordOf(plan) : undefined;
+  const written = writeEntry(recorder, entry, record).catch((failure: unknown) => {
     if (!isAppError(failure)) throw failure;
     const message = `the change is not recorded in ${HISTORY_PATH}: ${failure.message}`;
     reporter.report({ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: host.name, message });
@@ -192,7 +211,13 @@ export async function recordChange(recorder: ChangeRecorder, whole: HostPlan, er
   await Promise.all([written, announce(recorder, result, entry)]);
 }
 
-function resultOf(error: AppError | null): HistoryEnd {
+/** The codes of a failure, each once. */
+export function codesOf(error: AppError | null): readonly string[] {
+  return error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
+}
+
+/** The result of a change of a host. */
+export function resultOf(error: AppError | null): HistoryEnd {
   if (error === null) return 'changed';
   if (error.exitCode === 5) return 'rolled-back';
   return error.exitCode === 3 && error.code === 'HOOK_FAILED' ? 'refused' : 'failed';
@@ -205,14 +230,19 @@ function hookBefore(plan: HostPlan): HostPlan {
 }
 
 /** Over a new connection if the first one was lost, as after a failure of the network. */
-async function writeEntry(recorder: ChangeRecorder, entry: HistoryEntry & { readonly id: string }): Promise<void> {
+async function writeEntry(
+  recorder: ChangeRecorder,
+  entry: HistoryEntry & { readonly id: string },
+  record: UndoRecord | undefined,
+): Promise<void> {
+  const operation = journalOperation(entry, false, record);
   try {
-    await writeOver(recorder.host, recorder, entry);
+    await writeOver(recorder.host, recorder, operation);
   } catch (error) {
     if (!isConnectionLost(error)) throw error;
     const host = await recorder.connect();
     try {
-      await writeOver(host, recorder, entry);
+      await writeOver(host, recorder, operation);
     } finally {
       await host.close();
     }
@@ -220,15 +250,11 @@ async function writeEntry(recorder: ChangeRecorder, entry: HistoryEntry & { read
 }
 
 /** One program, under the lock of the host: two runs never overwrite each other's entries. */
-async function writeOver(
-  connection: Host,
-  { clock, writing }: ChangeRecorder,
-  entry: HistoryEntry & { readonly id: string },
-): Promise<void> {
+async function writeOver(connection: Host, { clock, writing }: ChangeRecorder, operation: Operation): Promise<void> {
   const { opening: _, ...lock } = writing;
   const host = runHost(connection, { clock, writing: { ...lock, confirm: null } });
   try {
-    await host.perform([journalOperation(entry, false)], { isLast: true });
+    await host.perform([operation], { isLast: true });
   } finally {
     await host.end();
   }

@@ -1,14 +1,36 @@
 import * as z from 'zod';
-import { parseJson } from '../../base/json.ts';
+import { HISTORY_ENTRY, type HistoryEntry } from './host-history.ts';
+import { readJsonLines } from './json-lines.ts';
 
 const text = z.string();
 const texts = z.array(text).readonly();
 const ENTRY = z.discriminatedUnion('event', [
-  /** `subject` identifies the fleet file or plan: equal for all runs over the same one. */
-  z.object({ event: z.literal('run-started'), time: text, command: text, subject: text, hosts: texts }),
+  /**
+   * `subject` identifies the fleet file or plan: equal for all runs over the same one; `fleet` is the fleet file. `id` is also in the
+   * history of each changed host. Journals of earlier versions have neither `id` nor `operator`.
+   */
+  z.object({
+    event: z.literal('run-started'),
+    id: z.exactOptional(text),
+    time: text,
+    operator: z.exactOptional(text),
+    command: text,
+    reason: z.exactOptional(text),
+    subject: text,
+    fleet: z.exactOptional(text),
+    hosts: texts,
+  }),
   /** The host may be changed from now on. */
   z.object({ event: z.literal('host-began'), time: text, host: text }),
-  z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.exactOptional(texts) }),
+  /** `change`: the entry in the history of the host, if the run has changed it. */
+  z.object({
+    event: z.literal('host-ended'),
+    time: text,
+    host: text,
+    status: text,
+    problems: z.exactOptional(texts),
+    change: z.exactOptional(HISTORY_ENTRY),
+  }),
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
 
@@ -20,6 +42,12 @@ export function encodeEntry(entry: JournalEntry): string {
 }
 
 export interface JournaledRun {
+  /** Undefined: written by an earlier version. */
+  readonly id?: string | undefined;
+  readonly operator?: string | undefined;
+  readonly reason?: string | undefined;
+  /** The fleet file; undefined: the subject, or unknown. */
+  readonly fleet?: string | undefined;
   readonly startedAt: string;
   /** `apply` or `reset`. */
   readonly command: string;
@@ -28,6 +56,10 @@ export interface JournaledRun {
   readonly hosts: readonly string[];
   /** Status of each host, as far as written: `began` if its end is unknown. */
   readonly statuses: ReadonlyMap<string, string>;
+  /** When each host ended, as far as written. */
+  readonly endings: ReadonlyMap<string, string>;
+  /** What the run changed on each host, as far as written. */
+  readonly changes: ReadonlyMap<string, HistoryEntry>;
   /** False: interrupted or crashed. */
   readonly isFinished: boolean;
   /** Null: not finished. */
@@ -39,21 +71,23 @@ export interface JournaledRun {
  * @returns null if the content is not a journal
  */
 export function readJournal(content: string): JournaledRun | null {
-  const entries = content.split('\n').flatMap((line) => {
-    const entry = ENTRY.safeParse(parseJson(line));
-    return entry.success ? [entry.data] : [];
-  });
+  const entries = readJsonLines(content, ENTRY);
   const [first] = entries;
   if (first?.event !== 'run-started') return null;
   const statuses = new Map<string, string>();
+  const endings = new Map<string, string>();
+  const changes = new Map<string, HistoryEntry>();
   let exitCode: number | null = null;
   for (const entry of entries) {
     if (entry.event === 'host-began') statuses.set(entry.host, 'began');
     if (entry.event === 'run-ended') exitCode = entry.exitCode;
-    if (entry.event === 'host-ended') statuses.set(entry.host, entry.status);
+    if (entry.event !== 'host-ended') continue;
+    statuses.set(entry.host, entry.status);
+    endings.set(entry.host, entry.time);
+    if (entry.change !== undefined) changes.set(entry.host, entry.change);
   }
-  const { time, command, subject, hosts } = first;
-  return { startedAt: time, command, subject, hosts, statuses, isFinished: exitCode !== null, exitCode };
+  const { event: _, time, ...run } = first;
+  return { ...run, startedAt: time, statuses, endings, changes, isFinished: exitCode !== null, exitCode };
 }
 
 const FINE: ReadonlySet<string> = new Set(['changed', 'unchanged']);
@@ -92,6 +126,6 @@ export interface RunJournals {
    * @throws AppError JOURNAL_UNWRITABLE
    */
   begin(started: Date): Promise<RunJournal>;
-  /** All runs with this subject, oldest first. */
-  all(subject: string): Promise<readonly JournaledRun[]>;
+  /** All runs whose start matches, oldest first. */
+  all(matches: (start: JournaledRun) => boolean): Promise<readonly JournaledRun[]>;
 }

@@ -1,6 +1,7 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
+import type { RunAttribution } from '../history/host-history.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../run/fleet.ts';
@@ -101,7 +102,8 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
   const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
   const hosts = tasks.map(({ host }) => host.name);
-  return recordRun(services, journals, { command: 'apply', subject, hosts }, async (journal) => {
+  const run = { subject, fleet: work.fleetFile, hosts, note: { command: 'apply', ...work.request.writing.note } };
+  return recordRun(services, journals, run, async (journal, note) => {
     const running = view.begin({
       hosts,
       retryCommand: retryCommandOf(planFile, work.request.file),
@@ -111,13 +113,16 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
           ? null
           : { id: subject, signer: work.signer === null ? null : `${work.signer.principal}, key ${work.signer.fingerprint}` },
     });
-    const result = await applyTasks(services, work, { journal, rules, inspectsFirst, view: running, approved });
+    const writing = { ...work.request.writing, note };
+    const noted = { ...work, request: { ...work.request, writing } };
+    const result = await applyTasks(services, noted, { journal, note, rules, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });
 }
 
 interface RunParts {
   readonly journal: RunJournal;
+  readonly note: RunAttribution;
   readonly rules: FleetRules;
   readonly inspectsFirst: boolean;
   readonly view: FleetRunView;
@@ -127,11 +132,11 @@ interface RunParts {
 async function applyTasks(
   services: FleetRunPorts,
   work: FleetTasks,
-  { journal, rules, inspectsFirst, view, approved }: RunParts,
+  { journal, note, rules, inspectsFirst, view, approved }: RunParts,
 ): Promise<FleetResult> {
   const { reporter } = view;
   const { tasks, outcomes: planned } = approved;
-  const ports = journaled(view.ports, journal, services);
+  const ports = journaled(view.ports, journal, services, note);
   try {
     for (const outcome of planned) if (outcome.status !== 'pending') await ports.ended?.(outcome);
     if (tasks.length === 0) {

@@ -6,6 +6,7 @@ import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
+import type { ApprovedOperations } from './approved-member.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { toPlan } from './fleet-request.ts';
 import { type canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
@@ -117,7 +118,7 @@ async function planTasks(services: FleetRunPorts, work: FleetTasks, approval: Ap
 }
 
 /** Adds the approved operations to a task; equal changes of many hosts are stored once. */
-function exactTasks(): (task: FleetTask, outcome: HostOutcome) => FleetTask {
+export function exactTasks(): <Task extends object>(task: Task, outcome: HostOutcome) => Task & ApprovedOperations {
   const diffTexts = diffEqualTextsOnce();
   const known = new Map<string, HostChanges>();
   return (task, { plan }) => {

@@ -1,12 +1,8 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
-import { type FixedPlan, planStale, reportDifference } from '../../host/apply-phases.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
-import type { HostPlan } from '../../host/plan/document.ts';
-import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
-import { planDifference } from '../../host/plan/same-plan.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
@@ -17,10 +13,10 @@ import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseli
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { type FleetCluster, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
-import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
 import { workflowMember } from '../run/workflow-member.ts';
+import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';
 import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
@@ -31,13 +27,8 @@ import type { FleetAccess } from './open-fleet-cluster.ts';
 import { installSources, planAfterPreparation } from './plan-prepared.ts';
 
 /** A host, and for a saved or approved plan its exact operations. */
-export interface FleetTask {
+export interface FleetTask extends ApprovedOperations {
   readonly host: PlannedHost;
-  readonly operations?: Operations;
-  /** The operations as the plan shows them. */
-  readonly planned?: HostChanges;
-  /** Where the operations are from. Default: `saved`. */
-  readonly origin?: FixedPlan;
 }
 
 export interface FleetRunInput {
@@ -164,46 +155,6 @@ function lazily<T>(query: () => Promise<T>): () => Promise<T> {
 export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
-
-/**
- * A host that is rejected, with the difference, if its task has operations and the current ones differ. An empty list of
- * current operations is accepted.
- * @param options.replan show and apply a new plan instead of rejecting the host
- * @param options.compares whether the changes of a phase are compared, by the current plan. Default: all are
- */
-export function approvedMember(
-  member: FleetMember,
-  { operations, planned, origin = 'saved' }: FleetTask,
-  { replan, compares = () => true }: { readonly replan: boolean; readonly compares?: (phase: string, now: HostPlan) => boolean },
-): FleetMember {
-  if (operations === undefined) return member;
-  return {
-    ...member,
-    open: async (ports) => {
-      const open = await member.open(ports);
-      const { host } = open.planned;
-      const now = operationsOf(host);
-      const compared = (all: Operations): Operations => all.filter(([what]) => compares(what.split(' ')[0] ?? '', host));
-      const different = now.length === 0 ? [] : differingOperations(compared(operations), compared(now));
-      if (different.length === 0) return open;
-      const { reporter } = ports;
-      const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
-      const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
-      if (replan) {
-        const message = `the host or the cluster changed since the plan was ${origin}, so this host was planned again: ${shown}`;
-        reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
-        reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the applied changes` });
-        return open;
-      }
-      reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the current plan` });
-      await open.close();
-      throw planStale(member.name, origin, {
-        message: `the host or the cluster changed since the plan was ${origin}: ${shown}`,
-        exitCode: 3,
-      });
-    },
-  };
-}
 
 /**
  * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one

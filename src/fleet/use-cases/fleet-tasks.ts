@@ -1,4 +1,6 @@
+import { basename, join } from 'node:path';
 import { type Problem, usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
 import { selectHosts } from '../file/select.ts';
 import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
@@ -14,6 +16,8 @@ import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-sav
 export interface FleetTasks extends Omit<FleetRunInput, 'reporter'> {
   /** The subject of the run in its journal: the fleet file, or the plan. */
   readonly subject: string;
+  /** The absolute path of the fleet file; `-` for standard input. */
+  readonly fleetFile: string;
   readonly warnings: readonly Problem[];
   /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
   readonly unplanned: readonly Problem[];
@@ -64,11 +68,17 @@ export async function readTasks(services: FleetFilePorts & SavedPlanPorts, reque
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
-    subject: fleet.file === '-' ? '-' : services.absolutePath(fleet.file),
+    subject: subjectOf(services, fleet.file),
+    fleetFile: subjectOf(services, fleet.file),
     server: null,
     signer: null,
     request,
   };
+}
+
+/** The subject of the runs over a fleet file. */
+export function subjectOf({ absolutePath }: Pick<LocalFiles, 'absolutePath'>, file: string): string {
+  return file === '-' ? '-' : absolutePath(file);
 }
 
 async function tasksOfPlan(
@@ -99,6 +109,7 @@ async function tasksOfPlan(
     cluster,
     file: `${fleet.directory}/fleet`,
     subject: plan.id,
+    fleetFile: fleet.file === '-' ? '-' : join(fleet.directory, basename(fleet.file)),
     server,
     signer,
     request: {

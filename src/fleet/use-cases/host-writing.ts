@@ -25,9 +25,12 @@ export function hostWriteOptions(
   { self, newId }: LockOwnerPorts,
   { writing, run }: { readonly writing?: WritingRequest | undefined; readonly run: Pick<RunSettings, 'dryRun'> },
 ): (target: HostTarget) => Promise<MemberWriteOptions | null> {
+  let id: Promise<string> | undefined;
   return async ({ address, member, rootDir }) => {
     if (rootDir !== undefined || writing === undefined || run.dryRun) return null;
-    const { breakLock, confirmMs, note } = writing;
+    const { breakLock, confirmMs } = writing;
+    id ??= newId();
+    const note = writing.note && { ...writing.note, run: writing.note.run ?? (await id) };
     return {
       owner: { id: await newId(), name: self.name, processId: self.id, machine: self.machine },
       breakLock,

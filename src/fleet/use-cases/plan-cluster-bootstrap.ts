@@ -18,9 +18,9 @@ import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember, FleetResult } from '../run/fleet.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { withAdminAccess } from './admin-access.ts';
+import { approvedMember } from './approved-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
-  approvedMember,
   deferredMember,
   FIRST_CONTROL_PLANE,
   type FleetRunInput,

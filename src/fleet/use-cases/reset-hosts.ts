@@ -21,6 +21,7 @@ import { fleetFailure } from '../run/fleet-failure.ts';
 import type { FleetRunView, InterruptedRun } from './apply-fleet.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
+import { subjectOf } from './fleet-tasks.ts';
 import { fleetTargets, type HostsRequest } from './host-access.ts';
 import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 import { readHostTargets } from './named-hosts.ts';
@@ -163,7 +164,7 @@ export async function resetFleet(
   const fleet = await readFleet(services, request.hosts);
   for (const warning of fleet.warnings) view.warning(warning);
   const { file } = fleet;
-  const subject = file === '-' ? '-' : services.absolutePath(file);
+  const subject = subjectOf(services, file);
   const selected = selectHosts(fleet.hosts, request.hosts.selection);
   const retry = request.retriesFailed
     ? await readRetriedHosts(await services.runJournals(), { subject, command: 'reset', name: file })
@@ -183,9 +184,11 @@ export async function resetFleet(
   }
   if (!request.isApproved)
     requireConfirmation(await view.confirm({ hosts: names, orphans: orphansOf(fleet, hosts) }), { command: 'fleet reset', flag: '--yes' });
-  const failure = await recordRun(services, await services.runJournals(), { command: 'reset', subject, hosts: names }, async (journal) =>
-    fleetFailure(await resetHosts(services, { ...input, journal }, view.begin(run)), services),
-  );
+  const started = { subject, hosts: names, note: { command: 'reset', ...request.writing.note } };
+  const failure = await recordRun(services, await services.runJournals(), started, async (journal, note) => {
+    const noted = { ...request, writing: { ...request.writing, note } };
+    return fleetFailure(await resetHosts(services, { ...input, request: noted, journal }, view.begin(run)), services);
+  });
   return { isPending: false, failure };
 }
 
@@ -217,7 +220,8 @@ function resetHosts(services: ResetFleetPorts, input: ResetInput, view: ResetRun
       if (access !== null) opened(access);
       const outcomes: HostOutcome[] = [];
       const hosts = await hostsToReset(services, input, { access, outcomes, opened });
-      const ports = journal === undefined ? view.ports : journaled(view.ports, journal, services);
+      const ports =
+        journal === undefined ? view.ports : journaled(view.ports, journal, services, { command: 'reset', ...request.writing.note });
       const cluster = access?.cluster ?? null;
       const result = await runHosts(services, { ...request, hosts, cluster }, rules, {
         ...ports,

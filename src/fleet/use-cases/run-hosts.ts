@@ -12,6 +12,7 @@ import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import { workflowMember } from '../run/workflow-member.ts';
+import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
@@ -45,6 +46,8 @@ export interface HostsCommand {
   readonly inspectsFirst?: boolean;
   /** Change one host after the other, and none after a failure. */
   readonly changesOneAtATime?: boolean;
+  /** By name of the host: the operations that the operator has approved. A host with others is refused. Absent: not asked. */
+  readonly approved?: ReadonlyMap<string, ApprovedOperations>;
   /** With `inspectsFirst`: change the other hosts if one is refused. */
   readonly skipsRefused?: boolean;
   /** Warnings about the configuration and the cluster. */
@@ -79,6 +82,7 @@ export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'isExclus
   readonly planHost: PlanOnHost;
   /** Throws to refuse the host before it is connected. */
   readonly precheck?: (() => void) | undefined;
+  readonly approved?: ApprovedOperations | undefined;
 }
 
 /** No canary, and the default limit of failed hosts. */
@@ -102,7 +106,7 @@ export async function runTargets(
   const { rules } = settings;
   const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
   const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
-  const hosts = targets.map((target) => ({ target, planHost }));
+  const hosts = targets.map((target) => ({ target, planHost, approved: command.approved?.get(targetName(target)) }));
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
@@ -120,7 +124,7 @@ export async function runTargets(
 }
 
 /** With a single host, its error is reported unchanged, without the name of the host. */
-function failureOf(
+export function failureOf(
   result: FleetResult,
   { signal, dryRun, hasRules }: { readonly signal: AbortSignal; readonly dryRun: boolean; readonly hasRules: boolean },
 ): AppError | null {
@@ -153,10 +157,11 @@ export async function runHosts(
   const draining = await drainingOf(ports, run);
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
-    hosts.map(async ({ target, planHost, precheck, ...place }): Promise<FleetMember> => {
+    hosts.map(async ({ target, planHost, precheck, approved, ...place }): Promise<FleetMember> => {
+      const exact = approved?.origin;
       const member = workflowMember({
         name: targetName(target),
-        planHost: (context) => planHost(context, own),
+        planHost: (context) => planHost(context, { ...own, exact }),
         connect: async (reporter) => {
           precheck?.();
           return ports.connectHost(target, reporter);
@@ -168,7 +173,8 @@ export async function runHosts(
         claims,
         draining,
       });
-      return { ...member, ...place };
+      const placed = { ...member, ...place };
+      return approved === undefined ? placed : approvedMember(placed, approved, { replan: false });
     }),
   );
   return runFleet(members, rules, { ...observer, claims });

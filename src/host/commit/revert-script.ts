@@ -7,6 +7,9 @@ export const REVERT_UNIT = 'kubeletadm-revert';
 /** Only root can open this file: any process that can open a file can lock it. */
 const MUTEX_FILE = '/run/kubeletadm.mutex';
 
+/** The history of a host: one JSON object per line, the oldest first. Readable by root only. */
+export const HISTORY_PATH = '/var/log/kubeletadm/history.jsonl';
+
 /**
  * Makes the revert script and the writing programs mutually exclusive: a program whose connection was lost
  * may still run while its change is reverted. The process and its children hold the lock. If it stays taken,
@@ -35,9 +38,11 @@ export const REVERT_SCRIPT = `#!/bin/sh
 #   revert timer      restores the previous files
 #   revert boot       the same after a reboot; runs before the kubelet
 #   revert confirm ID keeps the new files
+#   revert record ID  marks the change as rolled back in the history of the host
 LC_ALL=C; export LC_ALL; umask 077
 R=\${KUBELETADM_ROOT-}; R=\${R%/}
 D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=${REVERT_UNIT}
+H=$R${HISTORY_PATH}
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
 ${MUTEX_FUNCTION}entry() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
@@ -139,9 +144,24 @@ say_why() {
   else echo "the change was not confirmed within $(entry timeout "$V") s"; fi
 }
 
+# The entry is the one of the start of the change. A copy replaces the file only when it is complete.
+record() {
+  if [ ! -f "$H" ] || [ -L "$H" ]; then return 0; fi
+  t=\${H%/*}/.\${H##*/}.kubeletadm.revert
+  sed '/"id":"'"$1"'-/s/"result":"started"/"result":"rolled-back"/' "$H" >"$t" && flush "$t" && mv -f -- "$t" "$H" || rm -f -- "$t"
+}
+
+# The rollback is complete by now. A file system that does not answer delays its end by ten seconds.
+record_rollback() {
+  i=$(entry id "$D/reverted")
+  case $i in ''|*[!A-Za-z0-9-]*) return 0;; esac
+  if command -v timeout >/dev/null; then timeout -s KILL 10 sh "$D/revert" record "$i"; else record "$i"; fi >/dev/null 2>&1
+  return 0
+}
+
 revert() {
   if [ ! -d "$V" ]; then
-    if [ ! -d "$C" ]; then disarm; return 0; fi
+    if [ ! -d "$C" ]; then record_rollback; disarm; return 0; fi
     mv -- "$C" "$V" && flush "$D" || return 1
   fi
   # Sets the current boot: the kubelet restart below starts the boot unit, which must then do nothing.
@@ -152,6 +172,7 @@ revert() {
   printf 'why %s\\nat %s\\n' "$(say_why)" "$(date +%s)" >>"$V/record"
   rm -rf -- "$D/reverted" && flush "$V/record" && mv -- "$V" "$D/reverted" && flush "$D" || return 1
   rm -rf -- "$D/reverted/files" "$D/reverted/manifest"
+  record_rollback
   disarm
 }
 
@@ -173,7 +194,8 @@ case $how in
       sleep 1
     done;;
   timer) hold || :; revert;;
-  *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
+  record) record "$2";;
+  *) echo "usage: revert timer|boot|confirm ID|record ID" >&2; exit 2;;
 esac
 `;
 

@@ -48,6 +48,8 @@ export type Operation =
       readonly maxBytes: number;
       /** An entry that cannot be written is no failure. */
       readonly isOptional: boolean;
+      /** A file of its own for the entry, of which the newest in its directory are kept. Absent: none. */
+      readonly attachment?: { readonly path: string; readonly content: string; readonly maxFiles: number } | undefined;
     }
   /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
   | { readonly kind: 'take-lock'; readonly lock: LockRequest }

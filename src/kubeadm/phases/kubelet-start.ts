@@ -20,7 +20,7 @@ import { effectiveOf, type KubeletReading, type SetupChange } from '../../kubele
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
-import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
+import { CONFIG_DROP_IN_NAMES, isOwnConfigDropIn, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
@@ -45,6 +45,8 @@ export interface KubeletStartInput {
   readonly settings?: DesiredFile | undefined;
   /** Files among them that systemd reads: a change requires a daemon-reload. */
   readonly unitFiles: readonly DesiredFile[];
+  /** Files that are removed, if they exist. Absent: none but own drop-in files that are not among `files`. */
+  readonly removed?: readonly string[] | undefined;
   /** Directories to create before the files are written. */
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
   readonly health: HealthTarget;
@@ -66,7 +68,7 @@ interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   /** The state files of the kubelet's managers. */
   readonly states: ReadonlyMap<string, FileFact | null>;
-  /** Own drop-in files on the host that the run does not write: their layers no longer exist. */
+  /** Files on the host that the run removes. Own drop-in files that it does not write belong to layers that no longer exist. */
   readonly outdated: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: FoundHealth;
@@ -159,7 +161,7 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const { init, commit, configDropIns, unitFiles } = found.common;
   if (init === 'systemd' && health.unit === null) throw unitUnknown(host.name);
   const url = currentHealthzUrl(input);
-  const others = ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path));
+  const others = [...ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path)), ...(input.removed ?? [])];
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
   const files = new Map([...found.files, ...unitFiles]);
   if (url === undefined || url === input.health.url)
@@ -234,7 +236,8 @@ function planRemovals({ outdated }: KubeletStartFacts): readonly HostChange[] {
   return [...outdated].flatMap(([path, file]): readonly HostChange[] => {
     if (file === null || file.type !== 'file') return [];
     const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
-    return [{ kind: 'remove-file', path, before, reason: 'no setting of this node uses the file any more' }];
+    const reason = isOwnConfigDropIn(path) ? 'no setting of this node uses the file any more' : 'the file did not exist before';
+    return [{ kind: 'remove-file', path, before, reason }];
   });
 }
 

@@ -63,6 +63,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'dynamic gc': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic enable': ['--kubeconfig', 'KUBECONFIG', '--program', 'FLEET'],
   'dynamic disable': ['--kubeconfig', 'KUBECONFIG'],
+  undo: ['--yes'],
   'fleet apply': ['--yes'],
   'fleet exec': ['true'],
   'fleet reset': ['--yes'],

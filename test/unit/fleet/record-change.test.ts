@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import type { ReportEvent } from '../../../src/base/reporter.ts';
-import { HISTORY_PATH, parseHistory, recordChange } from '../../../src/fleet/history/host-history.ts';
+import { parseHistory, recordChange } from '../../../src/fleet/history/host-history.ts';
 import type { Host } from '../../../src/host/access/host.ts';
+import { HISTORY_PATH } from '../../../src/host/commit/revert-script.ts';
 import type { Operation } from '../../../src/host/operation/operation.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import type { Cluster, KubeObject } from '../../../src/kube/cluster.ts';

@@ -46,6 +46,8 @@ interface DesignOptions extends PreflightInput {
   readonly writes?: (design: NodeDesign) => readonly DesiredFile[];
   /** The existing instance-config.yaml, when it stays unchanged. */
   readonly instancePatch?: JsonObject | undefined;
+  /** Replaces the files of the design by earlier ones, which are checked in their place. */
+  readonly restored?: ((design: NodeDesign) => NodeDesign) | undefined;
 }
 
 export interface DesignedNode {
@@ -65,7 +67,7 @@ export interface DesignedNode {
 export async function designObservedNode(
   context: PhaseContext,
   options: NodeOptions,
-  { node, ...cluster }: DesignOptions,
+  { node, restored = (design) => design, ...cluster }: DesignOptions,
 ): Promise<DesignedNode> {
   const { templates, catalogue } = options;
   const { facts, registration } = node;
@@ -80,19 +82,21 @@ export async function designObservedNode(
       ? withHostInErrors(context.host.name, () => options.groups.designOf(groupInput))
       : options.groups.designOf(groupInput);
   const design = withHostInErrors(context.host.name, () =>
-    designNode({
-      group,
-      templates,
-      catalogue,
-      minor,
-      nodeName: registration.name,
-      hostname: facts.os.hostname,
-      criSocket,
-      extraArgs: registration.kubeletExtraArgs,
-      kept: node.hostFlags.kept,
-      registerWithTaints: cluster.registerWithTaints,
-      nodeLocalCRISocket,
-    }),
+    restored(
+      designNode({
+        group,
+        templates,
+        catalogue,
+        minor,
+        nodeName: registration.name,
+        hostname: facts.os.hostname,
+        criSocket,
+        extraArgs: registration.kubeletExtraArgs,
+        kept: node.hostFlags.kept,
+        registerWithTaints: cluster.registerWithTaints,
+        nodeLocalCRISocket,
+      }),
+    ),
   );
   const reading = { ...kubeletReading(options, design), hasIdentity: hasIdentity(facts) };
   const isNew = facts.identity.state === 'missing';

@@ -24,6 +24,7 @@ import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings 
 import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../../phases/mark-node.ts';
 import { hasSocketAnnotation, removeSocketAnnotation } from '../../phases/mark-node.ts';
+import type { RestoredFiles } from '../../phases/restore-files.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../../render/config-drop-ins.ts';
 import { backupTimestamp } from '../../upgrade/upgrade-record.ts';
@@ -34,6 +35,7 @@ import { readJoinedConfig } from '../node/joined-config.ts';
 import type { NodeOptions } from '../node/node-options.ts';
 import { type ObservedNode, observeNode } from '../node/observe-node.ts';
 import { observeLocalWords } from '../node/observe-setups.ts';
+import { filesToWrite, restoreDesign, restoredInput } from '../node/restored-files.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
 export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
@@ -45,6 +47,8 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly trust: NodeTrust | null;
   /** Node name given by the operator; null: none. */
   readonly nodeName: string | null;
+  /** Files of an earlier state, which replace those of the design. Absent: none. */
+  readonly restore?: RestoredFiles | undefined;
 }
 
 export type UpgradeNodeInput = Awaited<ReturnType<typeof prepareUpgrade>>['input'];
@@ -75,7 +79,8 @@ export async function prepareUpgrade(
   options: UpgradeNodeOptions,
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
 ) {
-  const { found, running } = await inspectHost(context);
+  const { restore } = options;
+  const { found, running } = await inspectHost(context, restore);
   const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.ignoreSavedSettings);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, { nodeSettings, running, catalogue: options.catalogue });
@@ -94,7 +99,8 @@ export async function prepareUpgrade(
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
   const { design, start, save, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
-    writes: ({ files: { configYaml, configDropIns } }) => [...flagsEnv, configYaml, ...(configDropIns ?? [])],
+    writes: ({ files: { configYaml, configDropIns } }) =>
+      restore ? filesToWrite(restore) : [...flagsEnv, configYaml, ...(configDropIns ?? [])],
     cluster: baseline.layered,
     clusterIsDeclared: false,
     controlPlaneMinor: baseline.controlPlaneMinor,
@@ -104,16 +110,17 @@ export async function prepareUpgrade(
     imageRepository: baseline.imageRepository,
     podsOf: context.cluster,
     instancePatch: instancePatch ?? undefined,
+    restored: restore && ((design) => restoreDesign(design, restore)),
   });
   const registered = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
   const annotated = await identifyAnnotated(context, options, { nodeName: registration.name, node: registered });
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
+  const designed = [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.configDropIns ?? [])];
   return {
     input: {
       kubeletConfig: {
         ...start,
-        files: [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.configDropIns ?? [])],
-        unitFiles: [],
+        ...(restore ? restoredInput(restore) : { files: designed, unitFiles: [] }),
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
       save: { ...save, nodeSettings: saved(nodeSettings, save.nodeSettings) },
@@ -148,11 +155,15 @@ interface Running {
 }
 
 /** @throws AppError NODE_NOT_JOINED */
-async function inspectHost(context: PhaseContext): Promise<{ readonly found: FoundFiles; readonly running: Running }> {
+async function inspectHost(
+  context: PhaseContext,
+  restore: RestoredFiles | undefined,
+): Promise<{ readonly found: FoundFiles; readonly running: Running }> {
   const { host, signal } = context;
   const files = await observe(host, fileFacts([NODE_SETTINGS_PATH, INSTANCE_CONFIG, FLAGS_ENV]), signal);
   const words = await observeLocalWords(host, signal);
-  return { found: (path) => files.get(path)?.content ?? null, running: { words, config: await readJoinedConfig(context, words) } };
+  const found = (path: string): string | null => (restore?.has(path) ? restore.get(path) : files.get(path))?.content ?? null;
+  return { found, running: { words, config: await readJoinedConfig(context, words) } };
 }
 
 function readNodeSettings(

@@ -3,9 +3,11 @@
 #   revert timer      restores the previous files
 #   revert boot       the same after a reboot; runs before the kubelet
 #   revert confirm ID keeps the new files
+#   revert record ID  marks the change as rolled back in the history of the host
 LC_ALL=C; export LC_ALL; umask 077
 R=${KUBELETADM_ROOT-}; R=${R%/}
 D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=kubeletadm-revert
+H=$R/var/log/kubeletadm/history.jsonl
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
 hold() {
@@ -115,9 +117,24 @@ say_why() {
   else echo "the change was not confirmed within $(entry timeout "$V") s"; fi
 }
 
+# The entry is the one of the start of the change. A copy replaces the file only when it is complete.
+record() {
+  if [ ! -f "$H" ] || [ -L "$H" ]; then return 0; fi
+  t=${H%/*}/.${H##*/}.kubeletadm.revert
+  sed '/"id":"'"$1"'-/s/"result":"started"/"result":"rolled-back"/' "$H" >"$t" && flush "$t" && mv -f -- "$t" "$H" || rm -f -- "$t"
+}
+
+# The rollback is complete by now. A file system that does not answer delays its end by ten seconds.
+record_rollback() {
+  i=$(entry id "$D/reverted")
+  case $i in ''|*[!A-Za-z0-9-]*) return 0;; esac
+  if command -v timeout >/dev/null; then timeout -s KILL 10 sh "$D/revert" record "$i"; else record "$i"; fi >/dev/null 2>&1
+  return 0
+}
+
 revert() {
   if [ ! -d "$V" ]; then
-    if [ ! -d "$C" ]; then disarm; return 0; fi
+    if [ ! -d "$C" ]; then record_rollback; disarm; return 0; fi
     mv -- "$C" "$V" && flush "$D" || return 1
   fi
   # Sets the current boot: the kubelet restart below starts the boot unit, which must then do nothing.
@@ -128,6 +145,7 @@ revert() {
   printf 'why %s\nat %s\n' "$(say_why)" "$(date +%s)" >>"$V/record"
   rm -rf -- "$D/reverted" && flush "$V/record" && mv -- "$V" "$D/reverted" && flush "$D" || return 1
   rm -rf -- "$D/reverted/files" "$D/reverted/manifest"
+  record_rollback
   disarm
 }
 
@@ -149,5 +167,6 @@ case $how in
       sleep 1
     done;;
   timer) hold || :; revert;;
-  *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
+  record) record "$2";;
+  *) echo "usage: revert timer|boot|confirm ID|record ID" >&2; exit 2;;
 esac

@@ -1,0 +1,37 @@
+import { type AppError, usageError } from '../../base/errors.ts';
+import { targetName } from '../host-target.ts';
+import type { FleetPorts, FleetResult, HostOutcome } from '../run/fleet.ts';
+import { exactTasks, withPlanned } from './approve-plan.ts';
+import { failureOf, type HostsCommand, type HostsSettings, runTargets } from './run-hosts.ts';
+
+/**
+ * Plans the hosts of a command, asks the operator, and changes the hosts with exactly these plans: a host with other changes by
+ * then is refused.
+ * @param view.approve shows the plans, and asks. Called only if a host has changes
+ * @returns the results of all hosts, of those without changes as planned
+ * @throws AppError USAGE (exit code 2) if the operator declines
+ */
+export async function runApproved(
+  ports: Parameters<typeof runTargets>[0],
+  command: HostsCommand,
+  settings: HostsSettings,
+  view: {
+    /** The command, for messages. */
+    readonly title: string;
+    readonly planning: FleetPorts;
+    readonly applying: () => FleetPorts;
+    approve(outcomes: readonly HostOutcome[]): Promise<boolean>;
+  },
+): Promise<FleetResult & { readonly failure: AppError | null }> {
+  const { run } = command;
+  const planned = await runTargets(ports, { ...command, run: { ...run, dryRun: true } }, settings, view.planning);
+  const pending = planned.outcomes.filter(({ status }) => status === 'pending');
+  if (ports.signal.aborted || pending.length === 0) return planned;
+  if (!(await view.approve(planned.outcomes))) throw usageError(`${view.title} was declined`, 'Nothing was changed');
+  const exactOf = exactTasks();
+  const approved = new Map(pending.map((outcome) => [outcome.host, exactOf({}, outcome)]));
+  const targets = command.targets.filter((target) => approved.has(targetName(target)));
+  const applied = await runTargets(ports, { ...command, targets, approved }, settings, view.applying());
+  const result = withPlanned(applied, planned.outcomes);
+  return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: settings.rules !== undefined }) };
+}

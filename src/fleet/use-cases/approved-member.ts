@@ -1,0 +1,55 @@
+import { type FixedPlan, planStale, reportDifference } from '../../host/apply-phases.ts';
+import type { HostPlan } from '../../host/plan/document.ts';
+import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
+import { planDifference } from '../../host/plan/same-plan.ts';
+import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
+import type { FleetMember } from '../run/fleet.ts';
+
+/** The exact operations of a saved or approved plan. */
+export interface ApprovedOperations {
+  readonly operations?: Operations;
+  /** The operations as the plan shows them. */
+  readonly planned?: HostChanges;
+  /** Where the operations are from. Default: `saved`. */
+  readonly origin?: FixedPlan;
+}
+
+/**
+ * A host that is rejected, with the difference, if its task has operations and the current ones differ. An empty list of
+ * current operations is accepted.
+ * @param options.replan show and apply a new plan instead of rejecting the host
+ * @param options.compares whether the changes of a phase are compared, by the current plan. Default: all are
+ */
+export function approvedMember(
+  member: FleetMember,
+  { operations, planned, origin = 'saved' }: ApprovedOperations,
+  { replan, compares = () => true }: { readonly replan: boolean; readonly compares?: (phase: string, now: HostPlan) => boolean },
+): FleetMember {
+  if (operations === undefined) return member;
+  return {
+    ...member,
+    open: async (ports) => {
+      const open = await member.open(ports);
+      const { host } = open.planned;
+      const now = operationsOf(host);
+      const compared = (all: Operations): Operations => all.filter(([what]) => compares(what.split(' ')[0] ?? '', host));
+      const different = now.length === 0 ? [] : differingOperations(compared(operations), compared(now));
+      if (different.length === 0) return open;
+      const { reporter } = ports;
+      const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
+      const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
+      if (replan) {
+        const message = `the host or the cluster changed since the plan was ${origin}, so this host was planned again: ${shown}`;
+        reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
+        reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the applied changes` });
+        return open;
+      }
+      reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the current plan` });
+      await open.close();
+      throw planStale(member.name, origin, {
+        message: `the host or the cluster changed since the plan was ${origin}: ${shown}`,
+        exitCode: 3,
+      });
+    },
+  };
+}
