@@ -140,7 +140,7 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   const owners = commandsBelow(program)
     .filter(({ options }) => options.some(({ long, short, hidden }) => !hidden && (long === flag || short === flag)))
     .map(pathOf);
-  if (flag === '--dry-run' && command.name() === 'apply')
+  if ((flag === '--dry-run' || flag === '--check') && command.name() === 'apply')
     return usageError(message, 'To show the changes without applying them, run kubeletadm plan -f FILE');
   if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);

@@ -16,7 +16,7 @@ import { addClusterOptions, addDryRunOptions, addNodeSelectionOptions, collect }
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
-import { backendOf, flagList, flagText, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
+import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
 import { amountOf } from './rollout-options.ts';
 import { addNotifyOption, readReason } from './writing-options.ts';
 
@@ -265,7 +265,12 @@ function assignRequest(args: readonly string[], options: CommandOptions): Dynami
 
 function assignedRequest(options: CommandOptions): DynamicAssignRequest['assigned'] {
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
-  if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
+  if (argument === undefined && file === undefined) {
+    const fleet = fleetNames(options);
+    const hint =
+      fleet === undefined ? 'Pass --configmap or --file' : `-f is the fleet file: if ${fleet} is the configuration, pass it with --file`;
+    throw usageError('dynamic assign: nothing to assign', hint);
+  }
   if (argument !== undefined && file !== undefined)
     throw usageError('dynamic assign: --configmap and --file cannot be combined', 'Pass one of the two');
   if (file === undefined && signingRequest(options) !== null)

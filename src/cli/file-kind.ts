@@ -42,6 +42,12 @@ const FORMATS: readonly { readonly patterns: readonly RegExp[]; readonly hint: s
     patterns: [/^\[(?:Unit|Service|Install)\][ \t]*\r?$/m],
     hint: `The file looks like a systemd unit or drop-in: convert its kubelet flags ${FLAGS}`,
   },
+  {
+    patterns: [
+      /^(?:maxPods|podsPerCore|podPidsLimit|evictionHard|evictionSoft|systemReserved|kubeReserved|cgroupDriver|featureGates|serializeImagePulls|cpuManagerPolicy|topologyManagerPolicy|shutdownGracePeriod|containerLogMax\w{1,20}|imageGC\w{1,40}):/m,
+    ],
+    hint: 'The file looks like fields of a kubelet: begin it with "apiVersion: kubeletadm.dev/v1alpha1" and "kind: KubeletConfigurationOverlay" if it has only the fields to change, or with "apiVersion: kubelet.config.k8s.io/v1beta1" and "kind: KubeletConfiguration"',
+  },
   { patterns: [/^(?:KUBE\w*=|--[a-z])/m], hint: `The file looks like a file with kubelet flags: convert them ${FLAGS}` },
   {
     patterns: [/^[ \t]*(?:Host|Match)[ \t]+\S/im, /^[ \t]*(?:HostName|User|Port|IdentityFile|ProxyJump|ProxyCommand)[ \t=]/im],

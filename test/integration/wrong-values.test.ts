@@ -103,6 +103,11 @@ describe('unusable values', () => {
     ],
     ['nothing to assign', ['dynamic', 'assign', 'n1'], 'dynamic assign: nothing to assign. Pass --configmap or --file. [USAGE]'],
     [
+      'a configuration in place of the fleet file',
+      ['dynamic', 'assign', 'n1', '-f', payload],
+      `dynamic assign: nothing to assign. -f is the fleet file: if ${payload} is the configuration, pass it with --file. [USAGE]`,
+    ],
+    [
       'two things to assign',
       ['dynamic', 'assign', 'n1', '--configmap', 'a/b', '--file', payload],
       'dynamic assign: --configmap and --file cannot be combined. Pass one of the two. [USAGE]',

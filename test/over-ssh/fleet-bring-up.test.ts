@@ -91,7 +91,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
 
     it('shows the plan of the first control plane and asks for the approval of all hosts', async () => {
       const { code, stdout, questions } = await asking(false);
-      expect([code, questions]).toEqual([2, ['Apply these changes? [y/N] ']]);
+      expect([code, questions]).toEqual([1, ['Apply these changes? [y/N] ']]);
       expect(stdout).toContain('  > [join] later: waits for node1 to bootstrap the cluster\n');
       expect(stdout).toMatch(/^3 hosts: 3 pending \(2 nodes join\)\.$/m);
       for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);

@@ -97,7 +97,8 @@ export function noSuchNode(node: string, server: string): Problem {
     host: node,
     code: 'NODE_NOT_FOUND',
     message: `the API server ${server} has no Node of this name`,
-    hint: 'List the nodes: kubectl get nodes',
+    // `user@address` is how commands for hosts name a host.
+    hint: `${node.includes('@') ? 'The command takes names of Nodes, not addresses of hosts. ' : ''}List the nodes: kubectl get nodes`,
   };
 }
 

@@ -1,4 +1,4 @@
-import { usageError } from '../../base/errors.ts';
+import { AppError, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -62,6 +62,9 @@ export async function openFleetCluster(
   const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
   const kubeconfig = request.kubeconfig ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
+  // The path is written in the fleet file, which a plain error of reading would not name.
+  if (request.kubeconfig === undefined && kubeconfig !== undefined && !(await services.input.exists(kubeconfig)))
+    throw kubeconfigMissing(file, kubeconfig);
   const context = request.context ?? cluster.context ?? undefined;
   const { cluster: admin, apiServer, from } = await openNear(services, { kubeconfig, context }, input);
   if (admin === null) throw new Error('a real run has a cluster');
@@ -80,6 +83,12 @@ export async function openFleetCluster(
       await from?.close();
     },
   };
+}
+
+function kubeconfigMissing(file: string, kubeconfig: string): AppError {
+  const message = `${file}: cluster.kubeconfig: ${kubeconfig} does not exist`;
+  const hint = 'Correct the path in the file (a relative path is relative to its directory), or pass --kubeconfig';
+  return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2 });
 }
 
 /** The Node name of a fleet host. */

@@ -68,6 +68,14 @@ describe('a file of another format', () => {
     expect(await runWith('config validate', text)).not.toContain('The file ');
   });
 
+  it('names the header of fields of a kubelet without one', async () => {
+    const stderr = await runWith('config validate', 'maxPods: 150\n');
+    expect(stderr).toMatch(
+      /^\S+:1:1 apiVersion: the document has no apiVersion\. The file looks like fields of a kubelet: begin it with .*\n$/,
+    );
+    expect(stderr).toContain('"kind: KubeletConfigurationOverlay"');
+  });
+
   it('is reported once, also from standard input', async () => {
     const options = { stdin: 'all:\n  hosts:\n    w1:\n' };
     expect((await runCommand(['config', 'validate', '-'], options)).stderr).toBe(
