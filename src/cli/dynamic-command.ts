@@ -7,6 +7,7 @@ import { hostsOf } from '../fleet/amount.ts';
 import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
+import { addDrainOptions } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
@@ -93,7 +94,7 @@ function defineAssign(dynamic: Command, on: On): void {
     ['trial', 'good', 'none'],
     ASSIGN_STATES,
   );
-  addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(assign))));
+  addDrainOptions(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(assign)))));
   addSections(
     on(assign, assignRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicAssign(...args)),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },

@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import type { Selection } from '../fleet/file/select.ts';
 import type { SignerFiles } from '../fleet/plan/plan-signatures.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
-import { allowOption } from './allow-options.ts';
+import { addDrainOptions, allowOption } from './allow-options.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import {
@@ -87,6 +87,7 @@ export function addRunOptions(
 ): Command {
   addIgnoredChecks(command);
   addClusterOptions(addFleetHostOptions(command, texts));
+  if (allow !== undefined) addDrainOptions(command);
   return addOptionGroup(command, HEADINGS.fleet, (fleet) => {
     fleet.option('--take-over', takeOver);
     fleet.option('--bundle <file>', bundle);

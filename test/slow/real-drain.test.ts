@@ -133,7 +133,7 @@ function budget(minAvailable: number): KubeObject {
   return { apiVersion, kind, metadata: { name, namespace }, spec: { minAvailable, selector: { matchLabels: { app: 'web' } } } };
 }
 
-/** Stands in for the scheduler and the kubelets: keeps Nodes Ready, places pods, and reports them as Ready after a second. */
+/** Replaces the scheduler and the kubelets: keeps Nodes Ready, places pods, and reports them as Ready after a second. */
 async function runNodes(cluster: Cluster, names: readonly string[], signal: AbortSignal): Promise<void> {
   const startedAt = new Map<string, number>();
   for (let beat = 0; !signal.aborted; beat++, await sleep(200)) {

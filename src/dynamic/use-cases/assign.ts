@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
-import { type FieldChange, formatFieldChange, formatImpact, highestImpact } from '../../host/plan/impact.ts';
+import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { planBatches } from '../../maintenance/next-step.ts';
@@ -146,7 +146,9 @@ export async function executeAssignment(
   await assignAll(ports, cluster, { nodes: silent, desired }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
-  if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, names: others.map(({ name }) => name), desired });
+  const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
+  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf };
+  if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, draining, names: others.map(({ name }) => name), desired });
   await assignAll(ports, cluster, { nodes: others, desired }, run);
   return { exitCode: 0, problems: [] };
 }

@@ -3,12 +3,16 @@ import { type AppError, type ExitCode, isAppError, type Problem } from '../../ba
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { applyClusterChange } from '../../host/apply.ts';
+import type { Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData } from '../../kube/object.ts';
 import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, describeSource, parseSourceArgument, sameSource } from '../../kubelet/layers/config-source.ts';
+import type { HoldRun } from '../../maintenance/drain/hold.ts';
+import { nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { appendHash } from '../signing/config-map-hash.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
@@ -30,6 +34,10 @@ export interface DynamicRollout extends AssignmentSettings {
   /** Null: the assignment is removed. */
   readonly desired: ConfigSource | null;
   readonly selector: string | undefined;
+  /** How nodes are drained, and the impact of the assignment on each. Absent: no node is drained. */
+  readonly draining?:
+    | { readonly policy: NonNullable<RunSettings['drain']>; readonly run: HoldRun; readonly impactOf?: (name: string) => Impact | null }
+    | undefined;
   readonly reporter: Reporter;
   /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
@@ -57,6 +65,9 @@ export async function performRollout(
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const listener = run.listenerFor({ total: names.length, prefix: '' });
+  const { draining } = run;
+  const holds = draining && nodeHolds({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, draining.policy);
+  const returns: Promise<void>[] = [];
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
@@ -65,6 +76,10 @@ export async function performRollout(
       ...run,
       listener: {
         ...listener,
+        ended: (outcome) => {
+          listener.ended?.(outcome);
+          if (holds !== undefined) returns.push(holds.end(outcome.name, isProven(outcome)));
+        },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
         progress: (nodes) => {
           now = nodes;
@@ -76,10 +91,14 @@ export async function performRollout(
       minReadyMs: minReadyOf(rollout, names.length),
       whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
       begins: async (name, source) => {
+        // The previous nodes are in service again.
+        await Promise.all(returns);
+        await holds?.take(name, draining?.impactOf?.(name) ?? null);
         await record?.began(name, source);
         before.set(name, source);
       },
     });
+    await Promise.all(returns);
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
     const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
@@ -91,7 +110,14 @@ export async function performRollout(
     return { exitCode, problems: [...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))] };
   } finally {
     forget();
+    await Promise.allSettled(returns);
+    await holds?.endAll();
   }
+}
+
+/** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
+function isProven({ stage, isTouched, validated: { verdict } }: RolloutOutcome): boolean {
+  return stage === 'changed' || !isTouched || isRolledBack(verdict);
 }
 
 /** Reports the nodes in progress, which finish without this command. */

@@ -196,13 +196,15 @@ class Rollout {
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
+      const { exitCode } = error;
       if (isAppError(error, 'ASSIGNMENT_REPLACED')) {
         member.error = error;
         this.#end(member, 'replaced');
         return;
       }
       // The result of a request without a response is unknown.
-      member.isTouched = !isAppError(error, 'CLUSTER_FORBIDDEN') && !isAppError(error, 'CLUSTER_INVALID');
+      // Exit code 3: the node was not drained, so nothing was assigned.
+      member.isTouched = exitCode !== 3 && !isAppError(error, 'CLUSTER_FORBIDDEN') && !isAppError(error, 'CLUSTER_INVALID');
       member.error = error;
       this.#end(member, 'failed');
       return;

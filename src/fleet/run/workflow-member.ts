@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError, unlessRefused } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
@@ -10,10 +10,12 @@ import { type HostPlan, hasChanges, impactOfPlan } from '../../host/plan/documen
 import type { PlanStep } from '../../host/plan-after.ts';
 import type { WriterOptions } from '../../host/run-host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
+import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
-import { needsDrain, whileDrained } from '../../maintenance/drain/while-drained.ts';
+import { drainWarning, needsDrain, whileDrained } from '../../maintenance/drain/while-drained.ts';
+import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet.ts';
 
@@ -38,7 +40,10 @@ export interface WorkflowMember {
 /** How nodes of a run are drained before their change. */
 export interface Draining {
   readonly policy: NonNullable<RunSettings['drain']>;
-  readonly run: HoldRun;
+  /** Absent: the drains are only forecast. */
+  readonly run?: HoldRun;
+  /** Reads the cluster once for all hosts. Absent: nodes are drained. */
+  readonly forecast?: (cluster: Cluster) => Promise<ClusterView>;
 }
 
 /** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
@@ -71,7 +76,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
         return {
-          planned,
+          planned: await withForecast(member.draining, { planned, node: claim.node(), context }),
           apply: (until): Promise<HostPlan> => {
             const change = (): Promise<HostPlan> => {
               start.begins(planned.host);
@@ -89,6 +94,21 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       }
     },
   };
+}
+
+/** Adds a warning to the plan of a node whose drain would be refused or wait. What cannot be read causes none. */
+async function withForecast(
+  draining: Draining | undefined,
+  { planned, node, context }: { readonly planned: WorkflowResult; readonly node: string | null; readonly context: PhaseContext },
+): Promise<WorkflowResult> {
+  const { cluster, reporter, host } = context;
+  const isNeeded = needsDrain(impactOfPlan(planned.host));
+  if (draining?.forecast === undefined || !draining.policy.isAllowed || node === null || cluster === null || !isNeeded) return planned;
+  const view = await unlessRefused(draining.forecast(cluster));
+  const message = view === null ? null : drainWarning(view, node, draining.policy);
+  if (message === null) return planned;
+  reporter.report({ level: 'warning', code: 'DRAIN_FORECAST', host: host.name, message });
+  return { ...planned, warnings: [...planned.warnings, { code: 'DRAIN_FORECAST', message }] };
 }
 
 /** Performs a change, on a drained node if it needs one. */
@@ -111,7 +131,7 @@ async function drained(
 ): Promise<HostPlan> {
   const { cluster, reporter } = context;
   const impact = impactOfPlan(plan);
-  if (draining === undefined || cluster === null || node === null || !needsDrain(impact)) return change();
+  if (draining?.run === undefined || cluster === null || node === null || !needsDrain(impact)) return change();
   // Exit code 5: rolled back, and verified; 2 and 3: refused before any change.
   const isRestored = ({ exitCode }: AppError): boolean => [2, 3, 5].includes(exitCode) || start.isUnused();
   return whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);

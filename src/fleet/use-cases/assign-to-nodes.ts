@@ -8,6 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import { drainingOf } from './draining.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
 /** The nodes of `dynamic assign` and `dynamic reset`, and their assignment. */
@@ -38,7 +39,12 @@ export async function assignToNodes(
     if (request.run.dryRun)
       return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
-    return { kind: 'ended' as const, end: await executeAssignment(services, cluster, checked, { ...request, ...view, selector }) };
+    const { policy, run = null } = (await drainingOf(services, request.run)) ?? {};
+    const draining = policy === undefined || run === null ? undefined : { policy, run };
+    return {
+      kind: 'ended' as const,
+      end: await executeAssignment(services, cluster, checked, { ...request, ...view, selector, draining }),
+    };
   };
   return withCluster(services, request.cluster, assign, reporter);
 }

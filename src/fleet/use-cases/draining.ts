@@ -1,13 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
+import { memoized } from '../../base/memoized.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
+import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
 import type { LockOwnerPorts } from '../ports.ts';
 import type { Draining } from '../run/workflow-member.ts';
 
-/** How the nodes of a run are drained; undefined: not at all. */
+/** How the nodes of a run are drained, in a dry run only forecast; undefined: not at all. */
 export async function drainingOf(
   { self, newId, clock }: LockOwnerPorts & { readonly clock: Clock },
   { drain, dryRun }: Pick<RunSettings, 'drain' | 'dryRun'>,
 ): Promise<Draining | undefined> {
-  if (drain === undefined || dryRun) return undefined;
+  if (drain === undefined) return undefined;
+  if (dryRun) return { policy: drain, forecast: memoized(readClusterView) };
   return { policy: drain, run: { run: await newId(), self, clock, reason: 'change of the kubelet configuration' } };
 }

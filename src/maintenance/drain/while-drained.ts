@@ -7,11 +7,11 @@ import { hasPermissionOrUnknown } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
-import { forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
+import { type ClusterView, forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
 import { readClusterView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { drainNode, giveBack } from './drain-node.ts';
-import { drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
+import { drainRefused, forecastLine, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
 
 /** A change of a node in a run. */
@@ -53,24 +53,54 @@ export async function whileDrained<T>(
   policy: Policy,
   change: () => Promise<T>,
 ): Promise<T> {
-  if (!needsDrain(impact) || !(await takeOutOfService(ports, node, policy))) return change();
-  const { cluster, run } = ports;
-  const stop = new AbortController();
-  const renewing = renewUntil(ports, node, stop.signal);
+  const holds = nodeHolds(ports, policy);
+  await holds.take(node, impact);
   try {
-    await markLifecycle(cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, run);
     const result = await change();
-    await giveBack(ports, node);
+    await holds.end(node, true);
     return result;
   } catch (error) {
-    if (isAppError(error, 'NODE_LEFT_CORDONED')) throw error;
-    if (isAppError(error) && isRestored(error)) await giveBack(ports, node);
-    else ports.reporter.report({ level: 'warning', ...nodeLeftToFail(node) });
+    if (!isAppError(error, 'NODE_LEFT_CORDONED')) await holds.end(node, isAppError(error) && isRestored(error));
     throw error;
-  } finally {
-    stop.abort();
-    await renewing;
   }
+}
+
+/** The nodes that a run keeps out of service while it changes them. */
+export interface NodeHolds {
+  /** Drains a node for a change that needs it. @throws as `whileDrained` */
+  take(node: string, impact: Impact | null): Promise<void>;
+  /** Ends the change of a node. @param isProven whether its new or its previous configuration is verified; otherwise it stays cordoned */
+  end(node: string, isProven: boolean): Promise<void>;
+  /** Ends the changes whose result is not known. */
+  endAll(): Promise<void>;
+}
+
+export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
+  const held = new Map<string, () => Promise<void>>();
+  const end: NodeHolds['end'] = async (node, isProven) => {
+    const stop = held.get(node);
+    if (stop === undefined) return;
+    held.delete(node);
+    await stop();
+    if (isProven) await giveBack(ports, node);
+    else ports.reporter.report({ level: 'warning', ...nodeLeftToFail(node) });
+  };
+  return {
+    take: async (node, impact) => {
+      if (!needsDrain(impact) || !(await takeOutOfService(ports, node, policy))) return;
+      const stop = new AbortController();
+      const renewing = renewUntil(ports, node, stop.signal);
+      held.set(node, async () => {
+        stop.abort();
+        await renewing;
+      });
+      await markLifecycle(ports.cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, ports.run);
+    },
+    end,
+    endAll: async () => {
+      for (const node of held.keys()) await end(node, false);
+    },
+  };
 }
 
 /** @returns whether this run has cordoned the node */
@@ -118,6 +148,13 @@ async function mayDrain(cluster: Cluster, name: string): Promise<boolean> {
   ];
   for (const permission of asked) if (!(await hasPermissionOrUnknown(cluster, permission))) return false;
   return true;
+}
+
+/** Why the drain of a node for a change would be refused or wait; null: it would not. */
+export function drainWarning(view: ClusterView, node: string, policy: Policy): string | null {
+  const [forecast] = forecastDrain(view, [node], rulesOfPolicy(policy), policy.timeoutMs).nodes;
+  if (forecast === undefined || forecast.state === 'ready' || forecast.state === 'drained') return null;
+  return `Node ${node}: ${forecastLine(forecast).replace(/--(force|delete-emptydir-data)\b/g, FORCE)}`;
 }
 
 /** The forecast of a node for a change. @throws errors of `Cluster` */

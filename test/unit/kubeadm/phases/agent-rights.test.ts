@@ -16,6 +16,16 @@ function clusterWith(...objects: readonly KubeObject[]): FakeCluster {
   return fakeCluster({ objects: [named('Node', 'n1'), named('Namespace', AGENT_NAMESPACE), named('Namespace', 'edge'), ...objects] });
 }
 
+it('grants the credential of a node no right to evict or change pods, and none to read budgets', () => {
+  const rules = agentRights({ nodeName: 'n1', nodeUid: 'u', namespace: 'edge' }).flatMap(
+    ({ rules: own }) => (own ?? []) as unknown as readonly { resources: readonly string[]; verbs: readonly string[] }[],
+  );
+  expect(rules.flatMap(({ resources, verbs }) => resources.map((one) => `${one}: ${verbs.join(' ')}`))).toEqual([
+    'configmaps: get list watch',
+    'nodes/configz: get',
+  ]);
+});
+
 describe('the removal of the RBAC objects of an agent', () => {
   const removal = async (cluster: FakeCluster, isOptional = false) =>
     (await agentRightsRemoval.inspect(contextOf(cluster), { nodeName: 'n1', namespace: 'edge', isOptional })).plan;

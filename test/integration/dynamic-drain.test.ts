@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
+import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
+import { CORDON_ANNOTATION, isCordoned } from '../../src/maintenance/node-hold.ts';
+import { drainPod } from '../support/drain-objects.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+
+const catalogue = await loadCatalogue();
+const NODES = ['n1', 'n2'];
+const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
+  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  'current-context': 'c',
+});
+
+describe('dynamic assign of a change that needs a drained node', () => {
+  let directory: string;
+  let fleet: AgentFleet;
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'dynamic-drain-'));
+    writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+    fleet = await agentFleet(NODES);
+    const kubeletconfig = effectiveConfiguration({}, { catalogue, minor: 36 });
+    for (const node of NODES) {
+      fleet.cluster.proxyNode(node, () => ({ status: 200, body: { kubeletconfig } }));
+      await fleet.cluster.create(drainPod(`web-${node}`, node));
+    }
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  const assign = async (payload: string, ...options: readonly string[]) => {
+    const file = join(directory, 'kubelet.yaml');
+    writeFileSync(file, `${OVERLAY}${payload}\n`);
+    return runCommand(
+      ['dynamic', 'assign', ...NODES, '--file', file, '--min-ready', '0s', ...options, '--kubeconfig', join(directory, 'admin.conf')],
+      {
+        services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }),
+      },
+    );
+  };
+  const nodes = async (): Promise<readonly KubeObject[]> => (await fleet.cluster.list({ apiVersion: 'v1', kind: 'Node' })).items;
+  const pods = async (): Promise<readonly string[]> =>
+    (await fleet.cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace: 'default' })).items.map(({ metadata }) => metadata.name);
+  const assigned = async (): Promise<number> =>
+    (await nodes()).filter(({ metadata }) => metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] !== undefined).length;
+  const expectServing = async (): Promise<void> => {
+    for (const node of await nodes())
+      expect([isCordoned(node), node.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([false, undefined]);
+  };
+
+  /** What a node had when it was assigned, and the largest number of nodes cordoned at the same time. */
+  const watchNodes = () => {
+    const seen = { assignedCordoned: [] as boolean[], most: 0 };
+    const cordoned = new Set<string>();
+    fleet.cluster.store.subscribe(({ object, previous }) => {
+      if (object.kind !== 'Node') return;
+      if (isCordoned(object)) cordoned.add(object.metadata.name);
+      else cordoned.delete(object.metadata.name);
+      seen.most = Math.max(seen.most, cordoned.size);
+      const sourceOf = (node: KubeObject | null) => node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION];
+      if (sourceOf(object) !== sourceOf(previous)) seen.assignedCordoned.push(isCordoned(object));
+    });
+    return seen;
+  };
+
+  it('drains each node before it is assigned, and returns it to service', async () => {
+    const seen = watchNodes();
+    const { code, stderr } = await assign('topologyManagerScope: pod');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('drained: 1 pod moved')]);
+    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
+    expect([await pods(), await assigned()]).toEqual([[], 2]);
+    await expectServing();
+  });
+
+  it('drains no node for a change that affects no running pod', async () => {
+    const seen = watchNodes();
+    expect((await assign('eventRecordQPS: 7')).code).toBe(0);
+    expect(seen).toEqual({ assignedCordoned: [false, false], most: 0 });
+    expect(await pods()).toEqual(['web-n1', 'web-n2']);
+  });
+
+  it('assigns no node with --no-drain while pods are on it', async () => {
+    const { code, stderr } = await assign('topologyManagerScope: pod', '--no-drain');
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('[NODE_NOT_DRAINED]')]);
+    expect(code).not.toBe(0);
+    expect([await pods(), await assigned()]).toEqual([['web-n1', 'web-n2'], 0]);
+    await expectServing();
+  });
+
+  it('names pods that would be lost, and evicts them only with --force-drain', async () => {
+    await fleet.cluster.create(drainPod('alone', 'n1', { of: null }));
+    const { stderr } = await assign('topologyManagerScope: pod');
+    expect(stderr).toContain('no controller creates these pods again: default/alone. Pass --force-drain to lose these pods');
+    expect(await pods()).toContain('alone');
+    expect((await assign('topologyManagerScope: pod', '--force-drain')).code).toBe(0);
+    expect(await pods()).toEqual([]);
+    await expectServing();
+  });
+});
