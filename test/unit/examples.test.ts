@@ -26,6 +26,14 @@ describe('examples', () => {
     expect(FILES.filter((file) => !listed.includes(file))).toEqual(allowed.toSorted());
   });
 
+  it.each([...textOf('README.md').matchAll(/^kubeletadm (.*)$/gm)].map(([, line = '']) => line))(
+    'kubeletadm %s runs in the repository',
+    async (line) => {
+      const words = line.split(' ').map((word) => (word.startsWith('examples/') ? join(REPOSITORY, word) : word));
+      expect(await runCommand(words)).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
   it.each(inFolder('bootstrap'))('%s is valid', async (file) => {
     expect(await runCommand(['config', 'validate', join(FOLDER, file)])).toMatchObject({ code: 0, stdout: 'ok\n', stderr: '' });
   });
@@ -91,7 +99,14 @@ describe('examples', () => {
       resource_group: z.string().optional(),
       interruptible: z.boolean().optional(),
       script: z.array(z.string()).min(1),
-      artifacts: z.strictObject({ when: z.literal('always'), expose_as: z.string().optional(), paths: z.array(z.string()) }).optional(),
+      artifacts: z
+        .strictObject({
+          when: z.literal('always'),
+          expose_as: z.string().optional(),
+          paths: z.array(z.string()).optional(),
+          reports: z.strictObject({ junit: z.string() }).optional(),
+        })
+        .optional(),
     });
     const pipeline = z.strictObject({
       stages: z.array(z.string()),
