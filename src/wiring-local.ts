@@ -54,7 +54,8 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   return {
     env,
     programName,
-    commandPrefix: async () => (await import('./cli/adapters/program-prefix.ts')).ownPrefix(),
+    commandPrefix: async () =>
+      programName === 'kubectl kubeletadm' ? programName : (await import('./cli/adapters/program-prefix.ts')).ownPrefix(),
     acceptsUnknownFields: programName === 'kubeadm',
     output,
     signal,

@@ -2,7 +2,9 @@
 //
 //   npm run package                     for x64 and arm64
 //   npm run package -- --arch x64       for one architecture
-//   npm run package -- --only deb       one kind of artefact: npm, sea, deb, rpm, image or sbom (repeatable)
+//   npm run package -- --only deb       one kind of artefact: npm, sea, deb, rpm, image, sbom or krew (repeatable)
+//   npm run package -- --only krew --release-url URL
+//                                       archives and manifest of the plugin for kubectl; URL is where they will be published
 //   npm run package -- --out DIR        into another directory than dist
 //   npm run package -- --check          builds twice and fails if any byte differs
 //
@@ -14,6 +16,7 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { debOf } from './deb.ts';
+import { krewArchive, krewManifest } from './krew.ts';
 import { EMBEDDED_NODE, nodeBinary } from './node-binaries.ts';
 import { ociImage, whyNoImage } from './oci-image.ts';
 import { rpmOf } from './rpm.ts';
@@ -27,16 +30,21 @@ const { values: options } = parseArgs({
     check: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     out: { type: 'string', default: join(root, 'dist') },
+    'release-url': { type: 'string' },
   },
 });
 const out = resolve(options.out);
 const SUMS = join(out, 'SHA256SUMS');
 const unknown = options.arch.find((arch) => arch !== 'x64' && arch !== 'arm64');
 if (unknown !== undefined) throw new Error(`--arch ${unknown}: supported are x64 and arm64`);
-const KINDS = ['npm', 'sea', 'deb', 'rpm', 'image', 'sbom'];
+const KINDS = ['npm', 'sea', 'deb', 'rpm', 'image', 'sbom', 'krew'];
 const unknownKind = options.only.find((kind) => !KINDS.includes(kind));
 if (unknownKind !== undefined) throw new Error(`--only ${unknownKind}: supported are ${KINDS.join(', ')}`);
 const builds = (...kinds: readonly string[]): boolean => options.only.length === 0 || kinds.some((kind) => options.only.includes(kind));
+const releaseUrl = options['release-url'];
+if (releaseUrl !== undefined && !URL.canParse(releaseUrl)) throw new Error(`--release-url ${releaseUrl}: not a URL`);
+if (options.only.includes('krew') && releaseUrl === undefined)
+  throw new Error('--only krew requires --release-url URL, the address under which the archives will be published');
 const architectures = options.arch as readonly Architecture[];
 const { name, version, license, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
   Record<'name' | 'version' | 'license' | 'description', string>
@@ -78,7 +86,7 @@ async function buildAll(): Promise<readonly string[]> {
     runScript(process.execPath, 'scripts/build-package.mjs', '--out', out);
     done(`${name}-${version}.tgz`);
   }
-  const { executables, nodeVersion } = builds('sea', 'deb', 'rpm', 'image')
+  const { executables, nodeVersion } = builds('sea', 'deb', 'rpm', 'image', 'krew')
     ? buildExecutables(done)
     : { executables: new Map<Architecture, string>(), nodeVersion: EMBEDDED_NODE.version };
   const filesOf = builds('deb', 'rpm') ? await systemFiles(root, version) : () => [];
@@ -90,6 +98,17 @@ async function buildAll(): Promise<readonly string[]> {
       ...(builds('rpm') ? [rpmOf({ ...common, files: [program, ...filesOf('rpm')] })] : []),
     ])
       put(packageName, content);
+  }
+  if (releaseUrl !== undefined && builds('krew')) {
+    const licenseText = readFileSync(join(root, 'LICENSE'));
+    const archives = [];
+    for (const [arch, file] of executables) {
+      const executable = readFileSync(join(out, file));
+      const archive = await krewArchive({ version, arch, executable, license: licenseText, mtime });
+      put(archive.name, archive.content);
+      archives.push({ arch, ...archive });
+    }
+    put('kubeletadm.krew.yaml', krewManifest(archives, { version, releaseUrl }));
   }
   if (builds('image')) {
     const own = executables.get(process.arch as Architecture);

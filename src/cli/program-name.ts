@@ -6,17 +6,19 @@ import type { Output, ProgramName } from './output/services.ts';
 const PROGRAM_NAME_VARIABLE = 'KUBELETADM_PROGRAM_NAME';
 
 /**
- * Whether the program was started as `kubeadm`: through a link or a copy of that name, or with KUBELETADM_PROGRAM_NAME=kubeadm.
+ * Whether the program was started as `kubeadm`: through a link or a copy of that name, or with KUBELETADM_PROGRAM_NAME=kubeadm; or as
+ * the plugin of kubectl, through a link named `kubectl-kubeletadm`.
  * @param paths argv[0] and the path of the script, as the process was started
  */
 export function programNameOf(env: Readonly<Record<string, string | undefined>>, paths: readonly (string | undefined)[]): ProgramName {
   const names = [env[PROGRAM_NAME_VARIABLE], ...paths.map((path) => path?.replace(/^.*\//, '').replace(/\.[cm]?js$/, ''))];
-  return names.includes('kubeadm') ? 'kubeadm' : 'kubeletadm';
+  if (names.includes('kubeadm')) return 'kubeadm';
+  return names.includes('kubectl-kubeletadm') ? 'kubectl kubeletadm' : 'kubeletadm';
 }
 
 /** A command line of this program in a text, with any command but `agent`: `the kubeletadm agent` is no command line. */
 const COMMAND_LINE =
-  /\bkubeletadm (?=(?:-|(?:init|join|cluster|reset|plan|apply|upgrade|certs|csr|token|config|bundle|explain|validate|undo|status|kubeconfig|node|dynamic|drain|uncordon|maintenance|fleet|lab|completion|version|help)\b))/g;
+  /(?<!kubectl )\bkubeletadm (?=(?:-|(?:init|join|cluster|reset|plan|apply|upgrade|certs|csr|token|config|bundle|explain|validate|undo|status|kubeconfig|node|dynamic|drain|uncordon|maintenance|fleet|lab|completion|version|help)\b))/g;
 
 /**
  * Replaces the program name in the command lines of a text: `kubeletadm join` becomes `kubeadm join`.

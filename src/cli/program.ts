@@ -70,7 +70,7 @@ export async function buildProgram(
   });
   addVerbosity(program);
   addModuleVerbosity(program);
-  if (services.programName === 'kubeletadm') addColour(program);
+  if (services.programName !== 'kubeadm') addColour(program);
   if (services.programName === 'kubeadm')
     program.addOption(
       new Option('--rootfs <path>', "root directory of the command, in place of the host's (chroot)").helpGroup(HEADINGS.global),

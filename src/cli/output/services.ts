@@ -35,7 +35,7 @@ export interface Output {
 export type ColourChoice = 'auto' | 'always' | 'never';
 
 /** The name under which the program was started. As `kubeadm` it is a drop-in: see docs/kubeadm.md. */
-export type ProgramName = 'kubeletadm' | 'kubeadm';
+export type ProgramName = 'kubeletadm' | 'kubeadm' | 'kubectl kubeletadm';
 
 /** Size of a terminal, in characters. */
 export interface TerminalSize {

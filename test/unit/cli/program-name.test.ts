@@ -12,8 +12,18 @@ describe('the name of the program', () => {
     [{}, ['node', '/srv/kubeadm/kubeletadm.mjs'], 'kubeletadm'],
     [{ KUBELETADM_PROGRAM_NAME: 'kubeadm' }, ['node', 'src/bin.ts'], 'kubeadm'],
     [{ KUBELETADM_PROGRAM_NAME: 'other' }, [], 'kubeletadm'],
+    [{}, ['node', '/home/a/.krew/bin/kubectl-kubeletadm'], 'kubectl kubeletadm'],
+    [{}, ['/home/a/.krew/bin/kubectl-kubeletadm', undefined], 'kubectl kubeletadm'],
   ])('of %j %j', (env, paths, name) => {
     expect(programNameOf(env, paths)).toBe(name);
+  });
+});
+
+describe('as a plugin of kubectl', () => {
+  it('command lines begin with kubectl, once', () => {
+    expect(renameCommands('Usage: kubectl kubeletadm join; run kubeletadm init', 'kubectl kubeletadm')).toBe(
+      'Usage: kubectl kubeletadm join; run kubectl kubeletadm init',
+    );
   });
 });
 
