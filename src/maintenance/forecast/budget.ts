@@ -95,13 +95,14 @@ const COUNTING = /^(v1|apps\/.*|batch\/.*)$/;
  */
 export function assessBudget(budget: Budget, pods: readonly DrainPod[], scales: ReadonlyMap<string, number>): BudgetVerdict {
   const { rule, disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods, syncFailure, isStale, name } = budget;
-  if (isStale) {
-    const fix = 'Check that kube-controller-manager runs, whose disruption controller computes it';
-    return { state: 'waits', why: 'its status is not computed yet', fix };
-  }
+  // A failed computation does not update observedGeneration.
   if (syncFailure !== null) {
     const fix = `Give the pods of PodDisruptionBudget ${name} a controller with a scale, or set minAvailable to an integer`;
     return { state: 'deadlock', why: `its status cannot be computed: ${syncFailure}`, fix };
+  }
+  if (isStale) {
+    const fix = 'Check that kube-controller-manager runs, whose disruption controller computes it';
+    return { state: 'waits', why: 'its status is not computed yet', fix };
   }
   if (disruptionsAllowed > 0) return { state: 'allows', why: `it allows ${disruptionsAllowed} now`, fix: '' };
   const controllers = new Map(pods.flatMap(({ controller }) => (controller === null ? [] : [[controller.uid, controller]])));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../src/kube/resources.ts';
+import { assessBudget, readBudget } from '../../../src/maintenance/forecast/budget.ts';
 import type { DrainRules } from '../../../src/maintenance/forecast/drain-pod.ts';
 import { forecastDrain } from '../../../src/maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../../src/maintenance/forecast/read-cluster-view.ts';
@@ -167,6 +168,16 @@ describe('budgets of a forecast', () => {
   it('calls a budget whose status cannot be computed a deadlock', async () => {
     const { nodes } = await forecast([...NODES, ...web(['n1']), drainBudget('pdb', 'web', { maxUnavailable: 1 })]);
     expect(nodes[0]?.blockers).toMatchObject([{ kind: 'deadlock', why: expect.stringContaining('found no controllers for pod') }]);
+    const never = drainBudget('pdb', 'web', { maxUnavailable: 1 });
+    // The disruption controller has never computed the status, and updates observedGeneration only if it does.
+    const failed = { type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale', observedGeneration: 0 };
+    const budget = readBudget({
+      ...never,
+      metadata: { ...never.metadata, generation: 1 },
+      status: { disruptionsAllowed: 0, conditions: [failed] },
+    });
+    expect(assessBudget(budget, [], new Map())).toMatchObject({ state: 'deadlock', why: 'its status cannot be computed: no scale' });
+    expect(assessBudget({ ...budget, syncFailure: null }, [], new Map()).state).toBe('waits');
   });
 
   it('waits while a StatefulSet replaces a pod', async () => {
