@@ -99,6 +99,8 @@ export function obstacleOf(node: KubeObject, own: OwnRun): NodeObstacle | null {
   const owner = cordonOwner(node);
   if (owner === null) return isCordoned(node) ? { kind: 'cordoned', why: 'it is cordoned, not by kubeletadm' } : null;
   if (owner.run === own.run || isAbandoned(owner, own)) return null;
+  // Another client has uncordoned it, and the annotation is left.
+  if (owner.isKept && !isCordoned(node)) return null;
   const isOwn = owner.isKept && owner.operator === own.self.name;
   return {
     kind: isOwn ? 'cordoned' : owner.isKept ? 'maintenance' : 'held',

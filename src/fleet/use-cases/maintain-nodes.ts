@@ -8,7 +8,7 @@ import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { DrainedNode, DrainSettings } from '../../maintenance/drain/drain-node.ts';
 import { type DrainOutcome, drainNodes } from '../../maintenance/drain/drain-nodes.ts';
-import { drainRefused, nodeHeld, nodeNotFound } from '../../maintenance/drain/drain-problems.ts';
+import { drainRefused, holdLost, nodeHeld, nodeNotFound } from '../../maintenance/drain/drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold } from '../../maintenance/drain/hold.ts';
 import { type DrainForecast, forecastDrain } from '../../maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
@@ -66,7 +66,7 @@ export async function drainChosenNodes(
       if (!isOurs) return;
       if (settings.isForMaintenance)
         await markLifecycle(cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, run);
-      await renewHold(cluster, node, run, { isKept: true });
+      if (!(await renewHold(cluster, node, run, { isKept: true }))) throw new AppError(holdLost(node));
     };
     const outcomes = await drainNodes({ cluster, run, signal, reporter }, names, { ...settings, allows: ALLOWS }, limits, keep);
     return { outcomes, refusal: null };

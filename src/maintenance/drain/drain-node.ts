@@ -7,9 +7,9 @@ import type { LifecycleCondition } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import type { DrainRules } from '../forecast/drain-pod.ts';
-import { type CordonOwner, HOLD_MS, type NodeObstacle, RENEW_MS } from '../node-hold.ts';
+import { type CordonOwner, HOLD_MS, isCordoned, type NodeObstacle, RENEW_MS } from '../node-hold.ts';
 import { drainFailed, holdLost, nodeLeftCordoned } from './drain-problems.ts';
-import { type HoldRun, markLifecycle, releaseHold, renewHold, takeHold } from './hold.ts';
+import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold, takeHold } from './hold.ts';
 import { type DrainState, nextDrain, type PodProgress, startDrain } from './next-drain.ts';
 
 /** How a run drains nodes. */
@@ -59,7 +59,11 @@ export async function drainNode(ports: DrainPorts, node: string, settings: Drain
     ...more,
     requests: counted.count(),
   });
-  const held = await holdWhenFree(own, node, settings.allows ?? []);
+  const held = await holdWhenFree(own, node, settings.allows ?? []).catch(async (error: unknown) => {
+    // A request without an answer may have cordoned the node.
+    if (counted.hasPatched()) await giveBack(own, node);
+    throw error;
+  });
   if ('obstacle' in held) return result({ state: 'skipped', isOurs: false, why: held.obstacle.why, problem: null, pods: [] });
   const { isOurs } = held;
   const mark = (conditions: Parameters<typeof markLifecycle>[2]): Promise<void> =>
@@ -76,7 +80,7 @@ export async function drainNode(ports: DrainPorts, node: string, settings: Drain
       return result({ state: 'drained', isOurs, why: '', problem: null, pods });
     }
     const problem = ended === 'lost' ? holdLost(node) : drainFailed(node, ended, pods, settings.timeoutMs);
-    if (isOurs && ended !== 'lost') await giveBack(own, node);
+    if (isOurs) await giveBack(own, node);
     return result({ state: 'failed', isOurs, why: problem.message, problem, pods });
   } catch (error) {
     if (isOurs) await giveBack(own, node);
@@ -134,17 +138,24 @@ async function evictPods(
   const now = (): number => clock.now().getTime();
   let state = startDrain(now(), rules, timeoutMs);
   let renewAt = now() + RENEW_MS;
+  const isHeld = async (): Promise<boolean> => {
+    if (isOurs) return renewHold(cluster, node, run);
+    const found = await cluster.get(nodeRef(node));
+    return found !== null && isCordoned(found);
+  };
   for (;;) {
     signal.throwIfAborted();
-    if (isOurs && now() >= renewAt) {
-      if (!(await renewHold(cluster, node, run))) return { ended: 'lost', state };
-      renewAt = now() + RENEW_MS;
+    if (now() >= renewAt) {
+      const held = await unlessTemporary(isHeld());
+      if (held === false) return { ended: 'lost', state };
+      if (held !== null) renewAt = now() + RENEW_MS;
     }
     const pods = await unlessTemporary(listPods(cluster, node));
     if (pods !== null) {
       const step = nextDrain(state, { kind: 'observed', pods }, now());
       reportProgress(reporter, node, state, step.state);
       state = step.state;
+      if (step.ended === 'drained' && !(await isHeld())) return { ended: 'lost', state };
       if (step.ended !== null) return { ended: step.ended, state };
       const answers = await inParallel(step.evict, step.evict.length, (pod) => evict(cluster, pod, rules));
       for (const [i, { uid }] of step.evict.entries()) {
@@ -193,17 +204,23 @@ function reportProgress(reporter: Reporter, node: string, before: DrainState, af
   }
 }
 
-function countingRequests(cluster: Cluster): { readonly cluster: Cluster; readonly count: () => number } {
+function countingRequests(cluster: Cluster) {
   let count = 0;
+  let patches = 0;
   const counted = <A extends readonly unknown[], R>(call: (...words: A) => R) => {
     return (...words: A): R => {
       count++;
       return call(...words);
     };
   };
-  const { get, list, patch, evict: evictPod } = cluster;
+  const { get, list, evict: evictPod } = cluster;
+  const patch = counted<Parameters<Cluster['patch']>, ReturnType<Cluster['patch']>>((...words) => {
+    patches++;
+    return cluster.patch(...words);
+  });
   return {
-    cluster: { ...cluster, get: counted(get), list: counted(list), patch: counted(patch), evict: counted(evictPod) },
+    cluster: { ...cluster, get: counted(get), list: counted(list), patch, evict: counted(evictPod) } satisfies Cluster,
     count: () => count,
+    hasPatched: () => patches > 0,
   };
 }

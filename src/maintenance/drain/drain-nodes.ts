@@ -1,7 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { MemberOutcome } from '../member-outcome.ts';
 import { nextStep, type RolloutMember } from '../next-step.ts';
-import { type DrainedNode, type DrainPorts, type DrainSettings, drainNode } from './drain-node.ts';
+import { type DrainedNode, type DrainPorts, type DrainSettings, drainNode, giveBack } from './drain-node.ts';
 import { nodeHeld } from './drain-problems.ts';
 
 /** The result of a node of a run. */
@@ -16,7 +16,7 @@ export interface DrainOutcome {
  * Drains nodes by the rules of a rollout: no further node is started after a failure.
  * @param limits.atOnce nodes drained at the same time
  * @param limits.timeoutMs total time limit: no node starts after it; null: none
- * @param done called for each drained node
+ * @param done called for each drained node; if it throws, the node is uncordoned again
  */
 export async function drainNodes(
   ports: DrainPorts,
@@ -60,7 +60,10 @@ async function drainOne(
     if (drained.state === 'skipped')
       return { node, outcome: 'refused', drained, error: new AppError(nodeHeld(node, drained.why), { exitCode: 3 }) };
     if (drained.problem !== null) return { node, outcome: 'failed', drained, error: new AppError(drained.problem) };
-    await done(drained);
+    await done(drained).catch(async (error: unknown) => {
+      if (drained.isOurs) await giveBack(ports, node);
+      throw error;
+    });
     return { node, outcome: 'changed', drained, error: null };
   } catch (error) {
     if (!isAppError(error)) throw error;

@@ -87,10 +87,7 @@ function observed(state: DrainState, objects: readonly KubeObject[], now: number
   for (const { uid, name, isTerminating } of present) {
     const known = pods.get(uid) ?? { name, uid, stage: 'waiting', refusals: 0, nextAt: now, why: '' };
     // Its deletion may have another cause, such as a scale-down.
-    pods.set(
-      uid,
-      isTerminating ? { ...known, stage: 'terminating' } : known.stage === 'terminating' ? { ...known, stage: 'waiting' } : known,
-    );
+    pods.set(uid, isTerminating ? { ...known, stage: 'terminating' } : known.stage === 'evicting' ? known : { ...known, stage: 'waiting' });
   }
   return { ...state, pods };
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type DrainSettings, drainNode, giveBack } from '../../../src/maintenance/drain/drain-node.ts';
 import { drainNodes } from '../../../src/maintenance/drain/drain-nodes.ts';
 import { markLifecycle, renewHold } from '../../../src/maintenance/drain/hold.ts';
+import { nextDrain, startDrain } from '../../../src/maintenance/drain/next-drain.ts';
 import { CORDON_ANNOTATION, cordonOwner } from '../../../src/maintenance/node-hold.ts';
 import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
 import { drainWorld } from '../../support/drain-world.ts';
@@ -180,7 +182,82 @@ describe('nodes that others hold', () => {
       () => void world.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'merge', { spec: { unschedulable: null } }),
     );
     expect(await drainNode(world, 'n1', SETTINGS)).toMatchObject({ state: 'failed', problem: { code: 'CORDON_LOST' } });
+    expect(await stateOf(world.cluster, 'n1')).toEqual(SERVING);
   });
+
+  const uncordon = (world: ReturnType<typeof drainWorld>) =>
+    world.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'merge', { spec: { unschedulable: null } });
+
+  it('does not report a node as drained that was uncordoned shortly before', async () => {
+    const world = drainWorld([...CLUSTER, drainBudget('pdb', 'web', { minAvailable: 2 })]);
+    world.clock.at(1_000, () => void uncordon(world));
+    const drained = await drainNode(world, 'n1', SETTINGS);
+    expect(world.clock.elapsedMs).toBeLessThan(20_000);
+    expect(drained).toMatchObject({ state: 'failed', problem: { code: 'CORDON_LOST' } });
+    expect(await stateOf(world.cluster, 'n1')).toEqual(SERVING);
+  });
+
+  it('stops if others remove their cordon', async () => {
+    const world = drainWorld([...cordoned, drainBudget('pdb', 'web', { minAvailable: 3 })]);
+    world.clock.at(10_000, () => void uncordon(world));
+    const drained = await drainNode(world, 'n1', { ...SETTINGS, allows: ['cordoned'] });
+    expect(drained).toMatchObject({ state: 'failed', isOurs: false, problem: { code: 'CORDON_LOST' } });
+    expect(await podsOn(world.cluster, 'n1')).toEqual(['web-0', 'web-1']);
+  });
+
+  it('cordons a node again whose kept cordon was removed by kubectl uncordon', async () => {
+    const world = drainWorld(CLUSTER);
+    await drainNode(world, 'n1', SETTINGS);
+    await renewHold(world.cluster, 'n1', world.run, { isKept: true });
+    await uncordon(world);
+    const second = { ...world, run: { ...world.run, run: 'run-2' } };
+    expect(await drainNode(second, 'n1', { ...SETTINGS, allows: ['cordoned'] })).toMatchObject({ state: 'drained', isOurs: true });
+    expect(await stateOf(world.cluster, 'n1')).toMatchObject({ isCordoned: true, owner: 'run-2' });
+  });
+});
+
+describe('an API server that does not answer in time', () => {
+  const timeout = (): AppError => new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response within 10 s' });
+
+  /** A cluster that performs the n-th patch, but whose response is lost. */
+  function withLostAnswer(cluster: FakeCluster, at: number): Cluster {
+    let patches = 0;
+    const patch: Cluster['patch'] = async (...words) => {
+      const result = await cluster.patch(...words);
+      if (++patches === at) throw timeout();
+      return result;
+    };
+    return { ...cluster, patch };
+  }
+
+  it.each([1, 2, 3])('leaves no cordon if the response to change %i of the Node is lost', async (at) => {
+    const world = drainWorld(CLUSTER);
+    const lost = { ...world, cluster: withLostAnswer(world.cluster, at) };
+    await expect(drainNode(lost, 'n1', SETTINGS)).rejects.toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
+    expect(await stateOf(world.cluster, 'n1')).toEqual(SERVING);
+  });
+
+  it('does not report a cordon if the Node could not be read', async () => {
+    const world = drainWorld(CLUSTER);
+    const cluster: Cluster = { ...world.cluster, get: () => Promise.reject(timeout()) };
+    await expect(drainNode({ ...world, cluster }, 'n1', SETTINGS)).rejects.toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
+    expect(world.clock.elapsedMs).toBe(0);
+  });
+
+  it('continues the drain if the cordon cannot be renewed for a moment', async () => {
+    const world = drainWorld([...CLUSTER, drainBudget('pdb', 'web', { minAvailable: 2 })], { startMs: 30_000 });
+    world.clock.at(15_000, () => world.cluster.failNext('get Node n1', timeout()));
+    expect(await drainNode(world, 'n1', SETTINGS)).toMatchObject({ state: 'drained' });
+  });
+});
+
+it('waits for a pod that one list did not contain', () => {
+  const objects = [pod('web-0', 'n1')].map((one) => ({ ...one, metadata: { ...one.metadata, uid: 'u' } }));
+  const other = { ...pod('web-1', 'n1'), metadata: { ...pod('web-1', 'n1').metadata, uid: 'v' } };
+  let { state } = nextDrain(startDrain(0, SETTINGS.rules, 60_000), { kind: 'observed', pods: [...objects, other] }, 0);
+  ({ state } = nextDrain(state, { kind: 'observed', pods: [other] }, 1_000));
+  expect(state.pods.get('u')?.stage).toBe('gone');
+  expect(nextDrain(state, { kind: 'observed', pods: objects }, 2_000)).toMatchObject({ ended: null, evict: [{ uid: 'u' }] });
 });
 
 describe('a run that is killed at a write', () => {
@@ -256,6 +333,17 @@ describe('drainNodes', () => {
     ]);
     expect(done).toEqual(['n1']);
     for (const name of ['n1', 'n2', 'n3']) expect(await stateOf(world.cluster, name)).toEqual(SERVING);
+  });
+
+  it('uncordons a drained node that cannot be kept', async () => {
+    const world = drainWorld(CLUSTER);
+    const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response within 10 s' });
+    const outcomes = await drainNodes(world, ['n1', 'n2'], SETTINGS, { atOnce: 1, timeoutMs: null }, () => Promise.reject(error));
+    expect(outcomes).toMatchObject([
+      { outcome: 'failed', error: { code: 'CLUSTER_UNREACHABLE' } },
+      { outcome: 'not-started', error: null },
+    ]);
+    expect(await stateOf(world.cluster, 'n1')).toEqual(SERVING);
   });
 
   it('starts no node after the total time limit', async () => {
