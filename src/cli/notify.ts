@@ -40,11 +40,14 @@ export async function withNotification(
 }
 
 async function run({ output, runLocal }: CommandServices, notify: string, summary: object): Promise<void> {
+  const argv = ['sh', '-c', notify];
   try {
     const options = { stdin: `${printableJson(summary)}\n`, timeoutMs: TIMEOUT_MS, ignoresInterruption: true };
-    output.stderr(await runLocal(['sh', '-c', notify], options));
+    output.stderr(await runLocal(argv, options));
   } catch (error) {
-    const why = error instanceof AppError ? (error.problems[0]?.message ?? error.code) : messageOf(error);
+    const text = error instanceof AppError ? (error.problems[0]?.message ?? error.code) : messageOf(error);
+    // The command may have the URL of a webhook, which is a secret.
+    const why = text.replace(`${argv.join(' ')} `, '');
     const problem = { code: 'NOTIFICATION_FAILED', message: `the command of --notify failed: ${why}` };
     output.stderr(`warning: ${formatProblem({ ...problem, hint: 'The result of the run is not affected' })}\n`);
   }

@@ -34,3 +34,8 @@ export function hostList(hosts: readonly string[]): { readonly names: readonly s
   const names = ranges.map((range, i) => (i < ranges.length - 1 ? `${range},` : range));
   return { names, isLong: names.join(' ').length > MOST_CHARACTERS };
 }
+
+/** A command line without the command of `--notify`, which may have the URL of a webhook. */
+export function withoutNotify(words: readonly string[]): readonly string[] {
+  return words.map((word, i) => (words[i - 1] === '--notify' ? '[command]' : word.startsWith('--notify=') ? '--notify=[command]' : word));
+}

@@ -8,6 +8,7 @@ import type { Services } from '../output/services.ts';
 import { type LivePagePorts, type PageAddress, serveLivePage } from './live-page.ts';
 import { renderPage, renderParts, renderReport } from './render-report.ts';
 import type { LiveState } from './report-page.ts';
+import { withoutNotify } from './report-words.ts';
 import { type PageSource, runSource, stateOf } from './run-source.ts';
 
 /** `--report`, `--serve` and what the page says about the command. */
@@ -130,7 +131,7 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
         cluster,
         facts: {
           operator: self.name,
-          commandLine: commandLine === undefined ? null : [programName, ...commandLine.map(quoteShell)].join(' '),
+          commandLine: commandLine === undefined ? null : [programName, ...withoutNotify(commandLine).map(quoteShell)].join(' '),
           reason: reason ?? null,
           plan: plan?.id ?? null,
           signer: plan?.signer ?? null,

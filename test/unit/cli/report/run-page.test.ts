@@ -119,6 +119,17 @@ describe('the head of a report', () => {
     });
   });
 
+  it('does not have the command of --notify, which may have the URL of a webhook', async () => {
+    const { ports, pages } = world();
+    for (const notify of [['--notify', 'curl https://hooks.example/SECRET'], ['--notify=curl https://hooks.example/SECRET']])
+      await publishRun({ ...ports, commandLine: ['apply', ...notify, '--yes'] }, REQUEST, async () => ({ failure: null }));
+    expect(pages.map((page) => factsOf(page).Command)).toEqual([
+      "kubeletadm apply --notify '[command]' --yes",
+      "kubeletadm apply '--notify=[command]' --yes",
+    ]);
+    expect(pages.join('')).not.toContain('SECRET');
+  });
+
   it('leaves out the time in which the operator answered a question', async () => {
     const { ports, clock, pages } = world();
     await publishRun(ports, REQUEST, async (page) => {
