@@ -45,7 +45,11 @@ function respond(response: ServerResponse, { status, type, body, headers, stream
   }
   response.writeHead(status, { 'content-type': type, ...headers });
   response.write(body);
-  stream(streamOf(response));
+  try {
+    stream(streamOf(response));
+  } catch {
+    response.destroy();
+  }
 }
 
 function streamOf(response: ServerResponse): LocalStream {

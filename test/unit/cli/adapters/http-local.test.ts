@@ -61,6 +61,19 @@ describe('a server on the local host', () => {
     });
   });
 
+  it('closes a stream that fails at its start, and survives the error', async () => {
+    const stream = (): never => {
+      throw new Error('a bug');
+    };
+    await withServer(
+      ({ path }) => ({ status: 200, type: 'text/plain', body: 'x', ...(path === '/events' ? { stream } : {}) }),
+      async (url) => {
+        await expect(fetch(`${url}/events`).then((response) => response.text())).rejects.toThrow();
+        expect((await fetch(url)).status).toBe(200);
+      },
+    );
+  });
+
   it('closes open streams, and reports that a reader has left', async () => {
     const left: string[] = [];
     const streams: LocalStream[] = [];
