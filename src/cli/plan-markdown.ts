@@ -7,8 +7,8 @@ import { canaryLine, clusterLine, foldedLines, planSummary, reasonOf } from './f
 
 /** More lines are folded. */
 const MAX_LINES = 40;
-/** A comment on GitHub has at most 65,536 characters. */
-const MAX_CHARACTERS = 50_000;
+/** Of each of the two blocks: a comment on GitHub has at most 65,536 characters. */
+const MAX_CHARACTERS = 30_000;
 
 /** A plan for the description or a comment of a merge request: the short lines, and the contents and diffs folded. */
 export function planMarkdown(
