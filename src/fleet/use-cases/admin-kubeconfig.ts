@@ -87,10 +87,13 @@ function whyOther(path: string, text: string, kubeconfig: HostKubeconfig | null)
       certificateBlocks(pem)
         .map((block) => block.pem.trim())
         .join('\n');
+    if (clusters.length === 0) return 'it is not the kubeconfig of a cluster';
     const ca = kubeconfig === null ? null : caOf(kubeconfig.caPem);
     const other = clusters.find(({ caData }) => ca === null || caOf(decodeDataField(caData ?? '')) !== ca);
     if (other !== undefined) return `it is a kubeconfig of another cluster, ${other.server}`;
-    return users.length > 1 || contexts.length > 1 ? 'it has other contexts or users of this cluster' : null;
+    const own = kubeconfig === null ? [] : parseKubeconfig(revealText(kubeconfig.text), path).users.map(({ name }) => name);
+    const isMore = users.length > 1 || contexts.length > 1 || users.some(({ name }) => !own.includes(name));
+    return isMore ? 'it has other contexts or users of this cluster' : null;
   } catch (error) {
     if (!isAppError(error)) throw error;
     return 'it is not a kubeconfig';
