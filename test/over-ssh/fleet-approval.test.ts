@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +9,15 @@ import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
+
+/** A port that no program uses. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
 
 describe('the approval of apply', { timeout: 120_000 }, () => {
   let directory: string;
@@ -150,6 +160,24 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     const html = readFileSync(page, 'utf8');
     for (const word of ['changed', 'unchanged', 'unreachable']) expect(html).toContain(`<b>1</b> ${word}`);
     expect(html).toContain('[HOST_UNREACHABLE]');
+  });
+
+  it('shows the plan on the live page, and the page ends with the run', async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/${'0123456789abcdef'.repeat(2)}/`;
+    const shown: string[] = [];
+    const confirm = async (): Promise<boolean> => {
+      shown.push(await (await fetch(url)).text());
+      return true;
+    };
+    const argv = ['apply', '-f', fleet(85), '--ssh-config', lab.sshConfig, '--canary', '0', `--serve=:${port}`];
+    const services = () => ({ canAsk: true, confirm, newId: async () => '0123456789abcdef' });
+    const { code, stderr } = await runCommand(argv, { env: env(), services });
+    expect(code, stderr).toBe(0);
+    expect(stderr.split(`live page: ${url}\n`)).toHaveLength(2);
+    expect(shown[0]).toContain('Planned. Waiting for the answer on the terminal: 2 hosts would be changed.');
+    expect(shown[0]).toContain('→ 85');
+    await expect(fetch(url)).rejects.toThrow();
   });
 
   it('is not needed with --yes', async () => {

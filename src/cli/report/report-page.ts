@@ -28,8 +28,10 @@ export interface LiveState {
 /** The texts of a page, for `templates/report`. Null hides a part of the page. */
 export function pageOf(model: ReportModel, version: string, live: LiveState | null = null): PageTexts {
   const { highestImpact: impact, verdict } = model;
+  // Before the first progress of a run, the live display does not know its hosts.
+  const total = Math.max(live?.view.total ?? 0, model.members.length);
   const parts = {
-    progress: live === null ? null : progressView(live, model.endedAt.getTime()),
+    progress: live === null ? null : progressView(live, total, model.endedAt.getTime()),
     problems: orNull(model.problems.map(problemView)),
     members: membersView(model),
     matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
@@ -41,7 +43,7 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
   };
   const title = `kubeletadm ${[model.command, model.subject].filter(Boolean).join(': ')}`;
   return {
-    title: live === null ? title : `${live.view.done}/${live.view.total} ${title}`,
+    title: live === null ? title : `${live.view.done}/${total} ${title}`,
     head: { title, verdict: { ...verdict, sign: VERDICT_SIGNS[verdict.level] }, counts: countViews(model), impact, facts: factsOf(model) },
     links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
     ...parts,
@@ -99,8 +101,8 @@ function orNull<T>(items: readonly T[]): readonly T[] | null {
   return items.length === 0 ? null : items;
 }
 
-function progressView({ view, next }: LiveState, now: number): object {
-  const { total, done, restMs, startedAt, notes } = view;
+function progressView({ view, next }: LiveState, total: number, now: number): object {
+  const { done, restMs, startedAt, notes } = view;
   const rest = restMs === null || restMs <= 0 ? '' : `, about ${durationText(Math.ceil(restMs / 5_000) * 5_000)} left`;
   const { names, isLong } = hostList(next);
   return {
