@@ -1,4 +1,5 @@
 import {
+  CONFIG_SOURCE_ANNOTATION,
   type ConfigSource,
   describeIdentity,
   describeSource,
@@ -67,7 +68,7 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
   if (source.issue !== null)
     return verdict(
       'not-synced',
-      `invalid assignment: ${source.issue}`,
+      `invalid assignment in ${config.backend === 'agent' ? `the annotation ${CONFIG_SOURCE_ANNOTATION}` : 'spec.configSource'}: ${source.issue}`,
       `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${config.name}`,
     );
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
