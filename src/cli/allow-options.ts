@@ -17,7 +17,10 @@ export function addAllowOptions(command: Command): Command {
 export function addDrainOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
-      .option('--no-drain', 'refuse a change of class drain or unsafe on a node with pods to evict, instead of draining the node')
+      .option(
+        '--no-drain',
+        'refuse a change of class drain or unsafe on a node with pods to evict, instead of draining the node; with --allow-pod-loss: change the node with its pods',
+      )
       .option(
         '--force-drain',
         'when a node is drained, also evict pods without a controller and pods with emptyDir volumes: these pods or their data are lost',

@@ -126,7 +126,14 @@ export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'
   if (options.drain === undefined) return {};
   const example = 'Pass for example --drain-timeout 10m';
   const timeoutMs = flagDuration(options, 'drainTimeout', { flag: '--drain-timeout', example, least: 1 }) ?? 0;
-  return { drain: { isAllowed: options.drain !== false, isForced: options.forceDrain === true, timeoutMs } };
+  return {
+    drain: {
+      isAllowed: options.drain !== false,
+      isForced: options.forceDrain === true,
+      timeoutMs,
+      acceptsLoss: options.allowPodLoss === true,
+    },
+  };
 }
 
 /** `runRequest` of a command that changes kubelets: with `--allow`. */

@@ -12,8 +12,13 @@ export interface RunSettings {
   readonly onlyPhase?: string | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Undefined: every impact; the options of commands set a default. */
   readonly allow?: Impact | undefined;
-  /** How nodes are drained for a change of class drain or unsafe. Undefined: the run drains no node. */
-  readonly drain?: { readonly isAllowed: boolean; readonly isForced: boolean; readonly timeoutMs: number } | undefined;
+  /**
+   * How nodes are drained for a change of class drain or unsafe. `acceptsLoss`: a node that may not be drained is changed
+   * with its pods. Undefined: the run drains no node.
+   */
+  readonly drain?:
+    | { readonly isAllowed: boolean; readonly isForced: boolean; readonly timeoutMs: number; readonly acceptsLoss?: boolean }
+    | undefined;
   /** For a change that would end pods of the node; `ignore`: the plan is never applied. */
   readonly podLoss: 'refuse' | 'warn' | 'ignore';
   /** Preflight checks whose errors are shown as warnings; `all`: every check. */

@@ -184,7 +184,7 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
         expect.stringMatching(new RegExp(`\\(${reason}\\): default/${name} would be terminated.*\\[PODS_AT_RISK\\]`)),
       ]);
       expect((await statusOf('Pod', name)).phase).toBe('Running');
-      const lost = await upgrade('node1', ...change, '--allow', 'unsafe', '--allow-pod-loss');
+      const lost = await upgrade('node1', ...change, '--allow', 'unsafe', '--allow-pod-loss', '--no-drain');
       expect(lost.code, lost.stderr).toBe(0);
       await expect.poll(() => statusOf('Pod', name), { timeout: 60_000 }).toMatchObject({ phase: 'Failed', reason });
     };

@@ -64,7 +64,7 @@ export function nodeNotDrained(node: string): Problem {
     code: 'NODE_NOT_DRAINED',
     host: node,
     message: 'the change needs a drained node, and the node has pods to evict; --no-drain keeps them',
-    hint: `Drain the node first: kubeletadm drain ${node}. Or omit --no-drain`,
+    hint: `Drain the node first: kubeletadm drain ${node}. Or omit --no-drain, or add --allow-pod-loss to change the node with its pods`,
   };
 }
 

@@ -114,7 +114,7 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
   if (obstacle?.kind === 'cordoned' && isDrained) return false;
   if (obstacle !== null && obstacle.kind !== 'held') throw new AppError(nodeHeld(node, obstacle.why), { exitCode: 3 });
   if (!policy.isAllowed) {
-    if (isDrained) return false;
+    if (isDrained || policy.acceptsLoss === true) return false;
     throw new AppError(nodeNotDrained(node), { exitCode: 3 });
   }
   if (!(await mayDrain(cluster, node))) {

@@ -8,7 +8,7 @@ import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../s
 import { drainWorld } from '../../support/drain-world.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 
-const POLICY = { isAllowed: true, isForced: false, timeoutMs: 60_000 };
+const POLICY = { isAllowed: true, isForced: false, timeoutMs: 60_000, acceptsLoss: false };
 const CLUSTER = [node('n1'), node('n2'), scaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
 const failure = (exitCode: 1 | 5): AppError => new AppError({ code: 'FAILED', message: 'failed' }, { exitCode });
 
@@ -79,6 +79,8 @@ describe('a change of a node', () => {
   it('is refused with --no-drain while pods are on the node', async () => {
     const refused = await perform({ policy: { isAllowed: false } });
     expect(refused).toMatchObject({ result: { code: 'NODE_NOT_DRAINED', exitCode: 3 }, during: [], after: SERVING });
+    const accepted = await perform({ policy: { isAllowed: false, acceptsLoss: true } });
+    expect(accepted).toMatchObject({ result: 'changed', during: [{ isCordoned: false, pods: ['web-0'] }], after: SERVING });
     const empty = [node('n1'), node('n2')];
     expect(await perform({ objects: empty, policy: { isAllowed: false } })).toMatchObject({ result: 'changed', after: SERVING });
   });
