@@ -35,10 +35,10 @@ describe('--notify', () => {
   });
 
   it('does not change the exit code when the shell command fails', async () => {
-    const { code, stderr } = await runCommand([...APPLY, '--notify', 'cat >&2; echo broken >&2; exit 3']);
+    const { code, stderr } = await runCommand([...APPLY, '--notify', 'echo broken >&2; exit 3']);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^warning: the command of --notify failed: .*broken.* \[NOTIFICATION_FAILED\]$/m),
+      expect.stringMatching(/^warning: the command of --notify failed: exited with code 3: broken\. .* \[NOTIFICATION_FAILED\]$/m),
     ]);
   });
 

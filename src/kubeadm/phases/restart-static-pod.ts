@@ -87,6 +87,6 @@ async function unmetConditions(
 async function notRestarted(context: PhaseContext, { name, component, criSocket }: Restarted, why: string): Promise<AppError> {
   const log = await lastLogOf(context, criSocket, component);
   const message = `${name}: ${component} does not work after the restart: ${why}${log.line}. The components after it were not restarted`;
-  const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet on the host. When ${component} is healthy, rerun kubeletadm certs renew with --restart`;
+  const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet on the host. When ${component} is healthy, rerun kubeletadm certs renew with --restart, without --expires-within: the certificates have been renewed already`;
   return new AppError({ host: context.host.name, code: 'STATIC_POD_NOT_RUNNING', message, hint }, { detail: `${component}:\n${log.text}` });
 }

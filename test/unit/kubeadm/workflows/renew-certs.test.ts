@@ -127,7 +127,7 @@ describe('certs renew', () => {
     expect(stops).toEqual(['etcd', 'kube-apiserver']);
     expect(error).toMatchObject({ exitCode: 1, problems: [{ code: 'STATIC_POD_NOT_RUNNING', host: 'node1' }] });
     expect((error as AppError).message).toMatch(
-      /^node1: restart\/kube-apiserver: kube-apiserver does not work after the restart: no container of kube-apiserver runs after 36\ds\. Last line of its container log: exit: bad certificate\. The components after it were not restarted\. See crictl .* When kube-apiserver is healthy, rerun kubeletadm certs renew with --restart\. \[STATIC_POD_NOT_RUNNING\]$/,
+      /^node1: restart\/kube-apiserver: kube-apiserver does not work after the restart: no container of kube-apiserver runs after 36\ds\. Last line of its container log: exit: bad certificate\. The components after it were not restarted\. See crictl .* When kube-apiserver is healthy, rerun kubeletadm certs renew with --restart, without --expires-within: the certificates have been renewed already\. \[STATIC_POD_NOT_RUNNING\]$/,
     );
   });
 
