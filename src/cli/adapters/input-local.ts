@@ -139,6 +139,7 @@ export async function writeLocalFile(
  */
 export async function requireWritable(path: string): Promise<void> {
   try {
+    if (path === '' || path.endsWith('/')) throw new NotRegular();
     const temporary = await temporaryBeside(path);
     const file = await open(temporary, 'wx', await modeOfFile(path));
     await file.close();
@@ -157,7 +158,7 @@ async function temporaryBeside(path: string): Promise<string> {
 
 function unwritable(path: string, cause: unknown): AppError {
   const why = cause instanceof NotRegular ? 'not a regular file. Pass another file' : systemErrorText(cause);
-  return new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
+  return new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path || 'to an empty path'}: ${why}` }, { exitCode: 2, cause });
 }
 
 class NotRegular extends Error {}

@@ -110,4 +110,12 @@ describe('writeLocalFile', () => {
       });
     expect(readdirSync(top)).toEqual(['d', 'f']);
   });
+
+  it('refuses a path that names no file before a command runs', async () => {
+    await expect(requireWritable('')).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'cannot write to an empty path: not a regular file. Pass another file [INPUT_UNWRITABLE]',
+    });
+    await expect(requireWritable(`${at('new')}/`)).rejects.toMatchObject({ code: 'INPUT_UNWRITABLE', exitCode: 2 });
+  });
 });
