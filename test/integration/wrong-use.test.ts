@@ -18,7 +18,7 @@ const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: dire
 describe('commands of kubectl', () => {
   it.each<[readonly string[], string]>([
     [['get', 'nodes'], 'unknown command get: get is a command of kubectl. Use kubectl get for cluster objects.'],
-    [['drain', 'n1'], 'unknown command drain: drain is a command of kubectl. Use kubectl drain for cluster objects.'],
+    [['cordon', 'n1'], 'unknown command cordon: cordon is a command of kubectl. Use kubectl cordon for cluster objects.'],
   ])('%j', async (argv, line) => {
     expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });
   });
@@ -33,7 +33,7 @@ describe('an invalid command line', () => {
     ['a short word with two differences', ['gen'], 'unknown command gen. See kubeletadm --help.'],
     ['the name of subcommands', ['history'], 'unknown command history. Did you mean dynamic history or fleet history?'],
     ['the name of one subcommand', ['drift'], 'unknown command drift. Did you mean fleet drift?'],
-    ['a name of another program', ['rollback'], 'unknown command rollback. Did you mean fleet revert or dynamic assign?'],
+    ['a name of another program', ['rollback'], 'unknown command rollback. Did you mean undo, fleet revert or dynamic assign?'],
     ['a name of another program, and of subcommands', ['diff'], 'unknown command diff. Did you mean plan, upgrade diff or config diff?'],
     ['a fleet file as argument', ['plan', 'a/b'], 'plan: the fleet file a/b must be passed with -f. Run kubeletadm plan -f a/b.'],
     [
@@ -56,7 +56,7 @@ describe('an invalid command line', () => {
     ['plan as a dry run', ['plan', '--dry-run'], 'unknown option --dry-run for plan. Omit the option: plan only shows the changes.'],
     ['a misspelt name of subcommands', ['statsu'], 'unknown command statsu. Did you mean status?'],
     ['a misspelt name of subcommands, with their option', ['statsu', '-f', 'a'], 'unknown command statsu. Did you mean status?'],
-    ['a misspelt name of another program', ['rolback'], 'unknown command rolback. Did you mean fleet revert or dynamic assign?'],
+    ['a misspelt name of another program', ['rolback'], 'unknown command rolback. Did you mean undo, fleet revert or dynamic assign?'],
     ['a subcommand of another program', ['fleet', 'undo'], 'unknown command fleet undo. Did you mean fleet revert?'],
     ['the same name in another group', ['dynamic', 'rollback'], 'unknown command dynamic rollback. Did you mean dynamic assign?'],
     [
@@ -98,7 +98,7 @@ describe('an invalid command line', () => {
     [
       'a value outside the choices',
       ['plan', '-o', 'wide'],
-      'plan: option -o, --output <format>: invalid value "wide", must be one of text, json, yaml. See kubeletadm plan --help.',
+      'plan: option -o, --output <format>: invalid value "wide", must be one of text, json, yaml, markdown. See kubeletadm plan --help.',
     ],
   ])('%s', async (_, argv, line) => {
     expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });

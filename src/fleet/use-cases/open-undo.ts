@@ -119,7 +119,7 @@ function warningsOf({ undone, restore, left }: Undo): readonly Warning[] {
   const restoresSettings = restore.has(NODE_SETTINGS_PATH);
   const again = undone.flatMap((entry): readonly Warning[] => {
     const { command, fields, changes } = entry;
-    const paths = changes.flatMap((what) => / write-file (.*)$/.exec(what)?.[1] ?? []);
+    const paths = changes.flatMap((what) => what.split(' write-file ')[1] ?? []);
     const names = [...new Set(fields.length > 0 ? fields.map(({ field }) => field) : paths)].join(', ');
     const source =
       command === 'apply'
