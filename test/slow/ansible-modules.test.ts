@@ -71,10 +71,10 @@ describe.skipIf(requirement('ansible-playbook', missing))('the modules for Ansib
     const before = config();
     const planned = await play(`kubeletadm_plan: {file: fleet.yaml, executable: ${at('kubeletadm')}}`, '--diff');
     expect(planned.output).toMatch(/\+maxPods: 77\n[\s\S]*changed=1/);
-    const apply = `kubeletadm_apply: {file: fleet.yaml, executable: ${at('kubeletadm')}, reason: a test}`;
+    const apply = `kubeletadm_apply: {file: fleet.yaml, executable: ${at('kubeletadm')}, reason: a test, apply_arguments: [--max-unavailable, '1']}`;
     expect((await play(apply, '--check')).output).toMatch(/changed=1 /);
     expect(config()).toBe(before);
-    expect((await play(apply)).output).toMatch(/changed=1 .*failed=0/);
+    expect((await play(apply, '--diff')).output).toMatch(/\+maxPods: 77\n[\s\S]*changed=1 .*failed=0/);
     expect(config()).toMatch(/^maxPods: 77$/m);
     expect((await play(apply)).output).toMatch(/ok=1 +changed=0 .*failed=0/);
   });

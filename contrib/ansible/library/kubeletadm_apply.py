@@ -18,7 +18,12 @@ options:
   kubeconfig: {description: Kubeconfig of the cluster., type: path}
   ssh_config: {description: OpenSSH client configuration., type: path}
   executable: {description: The program., type: path, default: kubeletadm}
-  arguments: {description: Further options of the command line., type: list, elements: str, default: []}
+  arguments: {description: Further options of C(plan) and C(apply)., type: list, elements: str, default: []}
+  apply_arguments:
+    description: Options of C(apply) alone, such as C(--max-unavailable). Not used in check mode.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode: {support: full}
   diff_mode: {support: full, details: The diff is planned immediately before the run.}
@@ -45,6 +50,7 @@ def main():
         "canary": {"type": "str"},
         "allow": {"type": "str", "choices": ["safe", "new-pods-only", "drain", "unsafe"]},
         "reason": {"type": "str"},
+        "apply_arguments": {"type": "list", "elements": "str", "default": []},
     }
     module = make_module(options)
     selection = given(module, "file", "limit", "canary", "allow")
@@ -53,7 +59,8 @@ def main():
     diff = {}
     if module._diff:
         diff = {"diff": diff_of(read_document(module, run(module, ["plan", *selection, "-o", "json"])[1]))}
-    out = run(module, ["apply", "--yes", "-o", "json", *selection, *given(module, "reason")], accepted=(DONE,))[1]
+    own = [*given(module, "reason"), *module.params["apply_arguments"]]
+    out = run(module, ["apply", "--yes", "-o", "json", *selection, *own], accepted=(DONE,))[1]
     ends = [event for event in read_events(out) if event["code"] == "RUN_ENDED"]
     hosts = ends[-1].get("data", {}) if ends else {}
     module.exit_json(changed=hosts.get("changed", 0) > 0, hosts=hosts, **diff)
