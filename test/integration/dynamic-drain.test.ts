@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
@@ -81,6 +82,19 @@ describe('dynamic assign of a change that needs a drained node', () => {
     expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
     expect([await pods(), await assigned()]).toEqual([[], 2]);
     await expectServing();
+  });
+
+  it('begins no other node if one cannot be uncordoned, and reports the cordon', async () => {
+    const { patch } = fleet.cluster;
+    fleet.cluster.patch = async (...words) => {
+      if (JSON.stringify(words[2]).includes('"unschedulable":null'))
+        throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response within 10 s' });
+      return patch(...words);
+    };
+    const { code, stderr } = await assign('topologyManagerScope: pod');
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('kubeletadm uncordon n1')]);
+    expect(code).not.toBe(0);
+    expect([await pods(), await assigned()]).toEqual([['web-n2'], 1]);
   });
 
   it('drains no node for a change that affects no running pod', async () => {

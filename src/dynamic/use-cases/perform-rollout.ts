@@ -78,7 +78,11 @@ export async function performRollout(
         ...listener,
         ended: (outcome) => {
           listener.ended?.(outcome);
-          if (holds !== undefined) returns.push(holds.end(outcome.name, isProven(outcome)));
+          if (holds === undefined) return;
+          const returned = holds.end(outcome.name, isProven(outcome));
+          // Its error is thrown before the next node begins, or at the end.
+          returned.catch(() => undefined);
+          returns.push(returned);
         },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
         progress: (nodes) => {

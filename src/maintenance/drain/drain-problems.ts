@@ -84,7 +84,7 @@ export function nodeLeftToFail(node: string): Problem {
     code: 'NODE_LEFT_CORDONED',
     host: node,
     message: 'the node stays cordoned, because the change failed and the previous configuration is not verified',
-    hint: `Fix the cause and rerun the command, which uncordons the node; or run kubeletadm uncordon ${node}`,
+    hint: `Fix the cause and rerun the command. If it does not change the node again, run kubeletadm uncordon ${node}`,
   };
 }
 

@@ -88,13 +88,17 @@ export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
   return {
     take: async (node, impact) => {
       if (!needsDrain(impact) || !(await takeOutOfService(ports, node, policy))) return;
+      const conditions = { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' };
+      await markLifecycle(ports.cluster, node, conditions, ports.run).catch(async (error: unknown) => {
+        await giveBack(ports, node);
+        throw error;
+      });
       const stop = new AbortController();
       const renewing = renewUntil(ports, node, stop.signal);
       held.set(node, async () => {
         stop.abort();
         await renewing;
       });
-      await markLifecycle(ports.cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, ports.run);
     },
     end,
     endAll: async () => {
@@ -112,7 +116,8 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
   const isDrained = !hasPodsToEvict(await podsOf(cluster, node));
   const obstacle = obstacleOf(object, { ...run, now: run.clock.now() });
   if (obstacle?.kind === 'cordoned' && isDrained) return false;
-  if (obstacle !== null && obstacle.kind !== 'held') throw new AppError(nodeHeld(node, obstacle.why), { exitCode: 3 });
+  if (obstacle !== null && (obstacle.kind !== 'held' || !policy.isAllowed))
+    throw new AppError(nodeHeld(node, obstacle.why), { exitCode: 3 });
   if (!policy.isAllowed) {
     if (isDrained || policy.acceptsLoss === true) return false;
     throw new AppError(nodeNotDrained(node), { exitCode: 3 });

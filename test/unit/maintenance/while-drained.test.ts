@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import type { Impact } from '../../../src/host/plan/impact.ts';
+import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { takeHold } from '../../../src/maintenance/drain/hold.ts';
 import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
 import { cordonOwner, isCordoned } from '../../../src/maintenance/node-hold.ts';
 import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
@@ -114,6 +116,31 @@ describe('a change of a node', () => {
     const { result, during } = await perform({}, { ...world, cluster: weak });
     expect([result, during[0]?.pods]).toEqual(['changed', ['web-0']]);
     expect(world.reporter.messages('NODE_NOT_DRAINED')).toHaveLength(1);
+  });
+
+  it('is not started if the node cannot be marked, and the node returns to service', async () => {
+    const world = drainWorld(CLUSTER);
+    const patch: Cluster['patch'] = async (...words) => {
+      if (JSON.stringify(words).includes('"status":"True"') && JSON.stringify(words).includes('MaintenanceInProgress'))
+        throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response within 10 s' });
+      return world.cluster.patch(...words);
+    };
+    const { result, during, after } = await perform({}, { ...world, cluster: { ...world.cluster, patch } });
+    expect(result).toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
+    expect([during, after]).toEqual([[], SERVING]);
+    expect(world.reporter.codes()).not.toContain('NODE_LEFT_CORDONED');
+    // No renewal of the cordon goes on.
+    const count = world.cluster.calls.length;
+    await world.clock.sleep(100_000);
+    expect(world.cluster.calls.length).toBe(count);
+  });
+
+  it('is refused with --no-drain on a node that another run holds, even if it has no pods', async () => {
+    const world = drainWorld([node('n1'), node('n2')]);
+    const self = { ...world.run.self, name: 'bob@host', machine: 'host-boot' };
+    await takeHold(world.cluster, 'n1', { ...world.run, run: 'run-2', self });
+    const refused = await perform({ policy: { isAllowed: false } }, world);
+    expect(refused).toMatchObject({ result: { code: 'NODE_HELD', exitCode: 3 }, during: [], after: { isCordoned: true, owner: 'run-2' } });
   });
 
   it('keeps its claim during a long change', async () => {
