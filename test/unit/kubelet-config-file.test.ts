@@ -21,6 +21,7 @@ const USES: Readonly<Record<string, string>> = {
   'src/kubeadm/workflows/node/joined-config.ts': 'text of a message',
   'src/kubeadm/workflows/node/observe-node-source.ts': 'a file at the usual path is shown without its path',
   'src/kubeadm/workflows/node/observe-setups.ts': 'default if the command line cannot be read',
+  'src/kubeadm/workflows/node/restored-files.ts': 'restores the written file',
   'src/kubelet/effective/healthz-url.ts': 'default if the command line cannot be read',
   'src/kubelet/validate/check-node-fields.ts': 'name of the written file in problems',
   'src/dynamic/workflows/enable-config.ts': 'the default of an option is not written',

@@ -8,12 +8,11 @@ import type { FileFact } from '../../host/facts/query.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { type PlannedWorkflow, planWorkflow } from '../../host/run-workflow.ts';
-import { FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { NODE_SETTINGS_PATH } from '../../kubeadm/node-settings/node-settings.ts';
 import type { RestoredFiles } from '../../kubeadm/phases/restore-files.ts';
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import { isKubeletFile } from '../../kubeadm/workflows/node/restored-files.ts';
+import { isKubeletFile, KUBELET_FILES } from '../../kubeadm/workflows/node/restored-files.ts';
 import { undoWorkflow } from '../../kubeadm/workflows/undo-node.ts';
 import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
 import { decideUndo, describeEntry, entriesToUndo, type Undo } from '../history/decide-undo.ts';
@@ -96,8 +95,6 @@ async function findUndo({ host, signal }: PhaseContext, to: string | undefined) 
   const others: RestoredFiles = new Map([...undo.restore].filter(([path]) => !isKubeletFile(path)));
   return { undo, restore, others };
 }
-
-const KUBELET_FILES = [KUBELET_CONFIG_FILE, FLAGS_ENV, INSTANCE_CONFIG, NODE_SETTINGS_PATH];
 
 /** Nothing, if the path is no file. */
 function asPresent(path: string, file: FileFact | null) {

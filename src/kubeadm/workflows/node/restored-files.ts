@@ -13,12 +13,13 @@ import type { NodeDesign } from '../../render/node-design.ts';
 
 const UNIT_FILES: ReadonlySet<string> = new Set(UNIT_FILE_PATHS);
 
+/** The files of a kubelet without its units and drop-in files. */
+export const KUBELET_FILES: ReadonlySet<string> = new Set([KUBELET_CONFIG_FILE, FLAGS_ENV, INSTANCE_CONFIG, NODE_SETTINGS_PATH]);
+
 /** Whether the kubelet reads the file, or `upgrade node` does for it. */
 export function isKubeletFile(path: string): boolean {
   return KUBELET_FILES.has(path) || UNIT_FILES.has(path) || isOwnConfigDropIn(path);
 }
-
-const KUBELET_FILES: ReadonlySet<string> = new Set([KUBELET_CONFIG_FILE, FLAGS_ENV, INSTANCE_CONFIG, NODE_SETTINGS_PATH]);
 
 /** The files that the kubelet reads. */
 export function filesToWrite(restore: RestoredFiles): readonly DesiredFile[] {
