@@ -12,7 +12,7 @@ import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, describeSource, parseSourceArgument, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
-import { nodeHolds } from '../../maintenance/drain/while-drained.ts';
+import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { appendHash } from '../signing/config-map-hash.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
@@ -67,7 +67,7 @@ export async function performRollout(
   const listener = run.listenerFor({ total: names.length, prefix: '' });
   const { draining } = run;
   const holds = draining && nodeHolds({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, draining.policy);
-  const returns: Promise<void>[] = [];
+  const returns = returnsOf(holds);
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
@@ -78,11 +78,7 @@ export async function performRollout(
         ...listener,
         ended: (outcome) => {
           listener.ended?.(outcome);
-          if (holds === undefined) return;
-          const returned = holds.end(outcome.name, isProven(outcome));
-          // Its error is thrown before the next node begins, or at the end.
-          returned.catch(() => undefined);
-          returns.push(returned);
+          returns.begin(outcome);
         },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
         progress: (nodes) => {
@@ -96,13 +92,13 @@ export async function performRollout(
       whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
       begins: async (name, source) => {
         // The previous nodes are in service again.
-        await Promise.all(returns);
+        await returns.all();
         await holds?.take(name, draining?.impactOf?.(name) ?? null);
         await record?.began(name, source);
         before.set(name, source);
       },
     });
-    await Promise.all(returns);
+    await returns.all();
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
     const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
@@ -114,9 +110,24 @@ export async function performRollout(
     return { exitCode, problems: [...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))] };
   } finally {
     forget();
-    await Promise.allSettled(returns);
+    await returns.settled();
     await holds?.endAll();
   }
+}
+
+/** Returns nodes to service; an error is thrown by `all`, before the next node begins or at the end. */
+function returnsOf(holds: NodeHolds | undefined) {
+  const returns: Promise<void>[] = [];
+  return {
+    begin: (outcome: RolloutOutcome): void => {
+      if (holds === undefined) return;
+      const returned = holds.end(outcome.name, isProven(outcome));
+      returned.catch(() => undefined);
+      returns.push(returned);
+    },
+    all: () => Promise.all(returns),
+    settled: () => Promise.allSettled(returns),
+  };
 }
 
 /** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
