@@ -86,6 +86,28 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
     await expectServing();
   });
 
+  it('warns of a node that a killed run left cordoned, also if the node needs no change', async () => {
+    const owner = {
+      run: 'killed',
+      operator: 'ann',
+      since: '2026-01-01T00:00:00Z',
+      renewed: '2026-01-01T00:00:00Z',
+      process: 1,
+      machine: 'm',
+    };
+    const node = { apiVersion: 'v1', kind: 'Node', name: 'node3' };
+    const hold = { metadata: { annotations: { [CORDON_ANNOTATION]: JSON.stringify(owner) } }, spec: { unschedulable: true } };
+    await cluster.patch(node, 'merge', hold);
+    const { code, stderr } = await apply('maxPods: 50, topologyManagerScope: pod', '--allow', 'drain');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^node3 warning: .*earlier run.*kubeletadm uncordon node3.*\[NODE_LEFT_CORDONED\]$/m),
+    ]);
+    expect(stderr).not.toMatch(/node2.*NODE_LEFT_CORDONED/);
+    await cluster.patch(node, 'merge', { metadata: { annotations: { [CORDON_ANNOTATION]: null } }, spec: { unschedulable: null } });
+    await expectServing();
+  });
+
   it('skips a node in the maintenance of others, and changes the others', async () => {
     const condition = { type: 'MaintenanceInProgress', status: 'True', reason: 'AdminRequested', message: 'firmware' };
     const node = { apiVersion: 'v1', kind: 'Node', name: 'node2' };

@@ -13,6 +13,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import { nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { drainWarning, needsDrain, whileDrained } from '../../maintenance/drain/while-drained.ts';
 import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
@@ -44,6 +45,8 @@ export interface Draining {
   readonly run?: HoldRun;
   /** Reads the cluster once for all hosts. Absent: nodes are drained. */
   readonly forecast?: (cluster: Cluster) => Promise<ClusterView>;
+  /** The Nodes that earlier runs left cordoned, read once for all hosts. */
+  readonly leftCordoned?: (cluster: Cluster) => Promise<ReadonlySet<string>>;
 }
 
 /** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
@@ -75,6 +78,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter, start.opening) };
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
+        else await warnOfLeftCordon(member.draining, claim.node(), context);
         return {
           planned: await withForecast(member.draining, { planned, node: claim.node(), context }),
           apply: (until): Promise<HostPlan> => {
@@ -109,6 +113,17 @@ async function withForecast(
   if (message === null) return planned;
   reporter.report({ level: 'warning', code: 'DRAIN_FORECAST', host: host.name, message });
   return { ...planned, warnings: [...planned.warnings, { code: 'DRAIN_FORECAST', message }] };
+}
+
+/** Warns of a node that an earlier run left cordoned: a run that does not change the node does not uncordon it either. */
+async function warnOfLeftCordon(
+  draining: Draining | undefined,
+  node: string | null,
+  { cluster, reporter, host }: PhaseContext,
+): Promise<void> {
+  if (draining?.leftCordoned === undefined || node === null || cluster === null) return;
+  const left = await unlessRefused(draining.leftCordoned(cluster));
+  if (left?.has(node) === true) reporter.report({ level: 'warning', ...nodeLeftBefore(node), host: host.name });
 }
 
 /** Performs a change, on a drained node if it needs one. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { memoized } from '../../base/memoized.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
+import { leftCordoned } from '../../maintenance/drain/hold.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
 import type { LockOwnerPorts } from '../ports.ts';
 import type { Draining } from '../run/workflow-member.ts';
@@ -12,5 +13,6 @@ export async function drainingOf(
 ): Promise<Draining | undefined> {
   if (drain === undefined) return undefined;
   if (dryRun) return { policy: drain, forecast: memoized(readClusterView) };
-  return { policy: drain, run: { run: await newId(), self, clock, reason: 'change of the kubelet configuration' } };
+  const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
+  return { policy: drain, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
 }

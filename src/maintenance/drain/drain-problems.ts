@@ -73,8 +73,8 @@ export function notDrainedWarning(node: string): Problem {
   return {
     code: 'NODE_NOT_DRAINED',
     host: node,
-    message: 'the node is not drained before the change, because the credentials of this run may not cordon it and evict pods',
-    hint: 'Pass --kubeconfig with the kubeconfig of an administrator',
+    message:
+      'the node is not drained before the change, because the credentials of this run may not cordon it and evict pods. Pass --kubeconfig with the kubeconfig of an administrator',
   };
 }
 
@@ -83,8 +83,16 @@ export function nodeLeftToFail(node: string): Problem {
   return {
     code: 'NODE_LEFT_CORDONED',
     host: node,
-    message: 'the node stays cordoned, because the change failed and the previous configuration is not verified',
-    hint: `Fix the cause and rerun the command. If it does not change the node again, run kubeletadm uncordon ${node}`,
+    message: `the node stays cordoned, because the change failed and the previous configuration is not verified. Fix the cause and rerun the command. If it does not change the node again, run kubeletadm uncordon ${node}`,
+  };
+}
+
+/** The host needs no change. */
+export function nodeLeftBefore(node: string): Problem {
+  return {
+    code: 'NODE_LEFT_CORDONED',
+    host: node,
+    message: `the node is still cordoned by an earlier run that ended without returning it to service. Check the node, then run kubeletadm uncordon ${node}`,
   };
 }
 

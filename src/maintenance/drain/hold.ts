@@ -10,6 +10,7 @@ import {
   CORDON_ANNOTATION,
   type CordonOwner,
   cordonOwner,
+  isAbandoned,
   isCordoned,
   type NodeObstacle,
   obstacleOf,
@@ -23,6 +24,16 @@ export interface HoldRun {
   readonly clock: Clock;
   /** What nodes are cordoned for, as a clause. */
   readonly reason: string;
+}
+
+/** The names of the Nodes that other runs cordoned and never returned to service, for example because they were killed. */
+export async function leftCordoned(cluster: Cluster, { self, clock }: Pick<HoldRun, 'self' | 'clock'>): Promise<ReadonlySet<string>> {
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { fieldSelector: 'spec.unschedulable=true' });
+  const isLeft = (node: KubeObject): boolean => {
+    const owner = cordonOwner(node);
+    return owner !== null && isAbandoned(owner, { self, now: clock.now() });
+  };
+  return new Set(items.filter(isLeft).map(({ metadata }) => metadata.name));
 }
 
 /** Heartbeats and controllers also write to a Node. */
