@@ -11,7 +11,7 @@ import type { Catalogue } from '../src/kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../src/kubelet/catalogue/load-catalogue.ts';
 import { type LabApiServer, startApiServer } from './api-server/server.ts';
 import { type LabNetwork, labNetwork } from './hosts/lab-network.ts';
-import { createRootTree } from './hosts/root-tree.ts';
+import { createRootTree, RUNTIME_SOCKET } from './hosts/root-tree.ts';
 import { newSshKey } from './hosts/ssh-key.ts';
 import { type SshServer, startSshServer } from './hosts/ssh-server.ts';
 import { writeStandInCommands } from './hosts/stand-in-commands.ts';
@@ -25,6 +25,7 @@ const KUBELET_VERSION = 'v1.36.2';
  * directory as its root, behind its own SSH server, with a stand-in service manager and kubelet.
  */
 export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
+  checkLength(directory, count);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await checkPrivate(directory);
   const api = await startApiServer({
@@ -45,9 +46,20 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   const catalogue = await loadCatalogue();
   const network = labNetwork(Number(new URL(api.url).port));
   const apiStarted = (server: LabApiServer): void => proxyNodes(server, started);
-  const started = await Promise.all(
+  const starting = await Promise.allSettled(
     names.map((name, index) => startHost({ name, index, directory, bin, authorizedKey: user.public, catalogue, network, apiStarted })),
   );
+  const started = starting.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map(({ standIn }) => standIn.close()));
+    await Promise.all(started.flatMap(({ ssh, socket }) => [ssh.close(), new Promise((resolve) => socket.close(resolve))]));
+    await api.close();
+  };
+  const failed = starting.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    await close();
+    throw failed.reason;
+  }
   apiStarted(api);
   await writeFile(files.sshConfig, sshConfig(directory, started));
   await writeFile(join(directory, 'known_hosts'), started.map(({ host, hostKey }) => `[127.0.0.1]:${host.port} ${hostKey}\n`).join(''));
@@ -57,11 +69,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
     ...files,
     token,
     hosts: started.map(({ host }) => host),
-    close: async () => {
-      await Promise.all(started.map(({ standIn }) => standIn.close()));
-      await Promise.all(started.flatMap(({ ssh, socket }) => [ssh.close(), new Promise((resolve) => socket.close(resolve))]));
-      await api.close();
-    },
+    close,
   };
 }
 
@@ -72,6 +80,19 @@ function proxyNodes(api: LabApiServer, hosts: readonly StartedHost[]): void {
       if (standIn.configz === null) return 'down';
       return path === '/configz' ? { status: 200, body: { kubeletconfig: standIn.configz } } : null;
     });
+}
+
+/** The longest path of a socket, in bytes: sun_path without its end (unix(7); macOS: unix(4)). */
+const MAX_SOCKET_PATH = process.platform === 'darwin' ? 103 : 107;
+
+/** Longer paths of sockets are cut off without an error. */
+function checkLength(directory: string, hosts: number): void {
+  const tooLong = Buffer.byteLength(join(directory, `node${hosts}`, RUNTIME_SOCKET)) - MAX_SOCKET_PATH;
+  if (tooLong > 0)
+    throw usageError(
+      `lab directory ${directory}: its path is ${tooLong} characters too long for the sockets of the hosts`,
+      'Use a shorter directory, with --dir or by setting TMPDIR=/tmp',
+    );
 }
 
 /**

@@ -4,6 +4,9 @@ import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { EXTRA_ARGS_DEB, KUBELET_PROGRAM } from '../../src/kube/well-known.ts';
 
+/** Below the root directory of a host. */
+export const RUNTIME_SOCKET = 'var/run/containerd/containerd.sock';
+
 export interface RootTreeOptions {
   readonly hostname: string;
   /** The host's address inside the lab, e.g. `192.168.99.11`. */
@@ -30,7 +33,7 @@ export async function createRootTree(directory: string, options: RootTreeOptions
     await mkdir(dirname(join(directory, path)), { recursive: true });
     await writeFile(join(directory, path), content);
   }
-  return listenOn(join(directory, 'var/run/containerd/containerd.sock'));
+  return listenOn(join(directory, RUNTIME_SOCKET));
 }
 
 /** 32 hexadecimal digits, different for each host. */
