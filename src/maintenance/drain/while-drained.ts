@@ -1,10 +1,9 @@
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Impact } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown } from '../../kube/has-permission.ts';
-import type { KubeObject } from '../../kube/object.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
 import { type ClusterView, forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
@@ -110,10 +109,16 @@ export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
 /** @returns whether this run has cordoned the node */
 async function takeOutOfService(ports: DrainingPorts, node: string, policy: Policy): Promise<boolean> {
   const { cluster, run, reporter } = ports;
-  const object = await cluster.get(nodeRef(node));
+  const found = await settle(nodeWithPods(cluster, node));
+  if ('error' in found) {
+    if (!policy.isAllowed || found.error.code !== 'CLUSTER_FORBIDDEN') throw found.error;
+    reporter.report({ level: 'warning', ...notDrainedWarning(node) });
+    return false;
+  }
   // A host that joins has no pods.
-  if (object === null) return false;
-  const isDrained = !hasPodsToEvict(await podsOf(cluster, node));
+  if (found.value === null) return false;
+  const { object, pods } = found.value;
+  const isDrained = !hasPodsToEvict(pods);
   const obstacle = obstacleOf(object, { ...run, now: run.clock.now() });
   if (obstacle?.kind === 'cordoned' && isDrained) return false;
   if (obstacle !== null && (obstacle.kind !== 'held' || !policy.isAllowed))
@@ -140,8 +145,12 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
 /** The flag that permits the loss of pods and data in commands other than `drain`. */
 const FORCE = '--force-drain';
 
-async function podsOf(cluster: Cluster, node: string): Promise<readonly KubeObject[]> {
-  return (await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node) })).items;
+/** Null: no such Node. @throws CLUSTER_FORBIDDEN also for bootstrap tokens, which may not list pods */
+async function nodeWithPods(cluster: Cluster, node: string) {
+  const object = await cluster.get(nodeRef(node));
+  if (object === null) return null;
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node) });
+  return { object, pods: items };
 }
 
 /** Credentials of a node may not drain it. */

@@ -67,6 +67,17 @@ describe('a change of a node', () => {
     expect(world.cluster.calls.filter((call) => /^(patch|evict)/.test(call))).toEqual([]);
   });
 
+  it('is made with a warning on a node whose pods the credentials may not list; not with --no-drain', async () => {
+    const world = drainWorld(CLUSTER);
+    const forbidden = new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'cannot list Pods' });
+    const cluster: Cluster = { ...world.cluster, get: world.cluster.get.bind(world.cluster), list: () => Promise.reject(forbidden) };
+    const change = { node: 'n1', impact: 'drain' as const, isRestored: () => false };
+    expect(await whileDrained({ ...world, cluster }, change, POLICY, async () => 'changed')).toBe('changed');
+    expect(world.reporter.codes()).toEqual(['NODE_NOT_DRAINED']);
+    const kept = whileDrained({ ...world, cluster }, change, { ...POLICY, isAllowed: false }, async () => 'changed');
+    await expect(kept).rejects.toBe(forbidden);
+  });
+
   it('that is rolled back returns the node to service; one with an unknown result leaves it cordoned until a rerun succeeds', async () => {
     const rolledBack = await perform({ error: failure(5) });
     expect([rolledBack.result, rolledBack.after]).toEqual([failure(5), SERVING]);
