@@ -19,7 +19,7 @@ export function addDrainOptions(command: Command): Command {
     rollout
       .option(
         '--no-drain',
-        'refuse a change of class drain or unsafe on a node with pods to evict, instead of draining the node; with --allow-pod-loss: change the node with its pods',
+        'refuse a change of class drain or unsafe on a node with pods to evict, instead of draining the node; with --allow-pod-loss: change the node without evicting its pods',
       )
       .option(
         '--force-drain',

@@ -91,12 +91,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   AGENT_COMMAND,
   {
     name: 'drain',
-    description: 'Forecast what a drain of nodes would do, cordon the nodes and evict their pods',
+    description: 'Cordon nodes and evict their pods, after a forecast of obstacles',
     load: async () => (await import('./maintenance-command.ts')).defineDrain,
   },
   {
     name: 'uncordon',
-    description: 'Return nodes to service that drain or maintenance start has cordoned',
+    description: 'Uncordon nodes that drain or maintenance start has cordoned',
     load: async () => (await import('./maintenance-command.ts')).defineUncordon,
   },
   {

@@ -29,7 +29,7 @@ export function defineExplain(explain: Command, on: On): void {
     .allowExcessArguments();
   on(addNodeExplainOptions(explain), explainRequest, runExplain);
   addSections(explain, {
-    notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md. With a field, a name without prefix is a host.`,
+    notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md. With a second argument, the first one is a host, or a Node if it begins with node/.`,
     examples: `  kubeletadm explain HOST_LOCKED
   kubeletadm explain maxPods --kubernetes-version 1.30
   kubeletadm explain --node-labels

@@ -74,7 +74,7 @@ function forecastText(forecast: DrainForecast, held: ReadonlyMap<string, string>
   const { nodes, atOnce } = forecast;
   const lines = nodes.flatMap((node) => {
     const why = held.get(node.node);
-    return [`${node.node}: ${why === undefined ? forecastLine(node) : `not touched: ${why}`}`, ...detailsOf(node)];
+    return [`${node.node}: ${why === undefined ? forecastLine(node) : `skipped: ${why}`}`, ...detailsOf(node)];
   });
   const blocked = nodes.filter(({ node, state }) => state === 'blocked' || held.has(node)).map(({ node }) => node);
   const summary = blocked.length === 0 ? 'every node can be drained' : `cannot be drained: ${namesText(blocked)}`;

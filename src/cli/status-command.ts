@@ -13,12 +13,12 @@ export function defineStatus(status: Command, on: On): void {
     output.option('-w, --watch', 'after the first table, read again every 10 s and print changed rows until interrupted'),
   );
   addClusterOptions(
-    addFleetHostOptions(addHostOption(status, 'in place of names: host to inspect over SSH, without a fleet file (repeatable)')),
+    addFleetHostOptions(addHostOption(status, 'host to inspect over SSH without a fleet file, instead of names (repeatable)')),
   );
   on(status, statusRequest, async (...args) => (await import('./status.ts')).runStatus(...args));
   addSections(status, {
     notes:
-      'Hosts of the fleet file and Nodes of the cluster are joined by the Node that each kubelet has registered. Without a fleet file, the table has the Nodes alone, or the hosts of --host with their Nodes. If the API server does not answer, the table shows what the hosts themselves report. "unknown" means that the value was not read: the lines below the table give the reason.',
+      'A host of the fleet file and the Node that its kubelet has registered share a row. Without a fleet file, the table has the Nodes alone, or the hosts of --host with their Nodes. If the API server does not answer, the table shows what the hosts themselves report. "unknown" means that the value was not read: the lines below the table give the reason.',
     examples:
       '  kubeletadm status\n  kubeletadm status edge-017 -o wide\n  kubeletadm status -l pool=edge --watch\n  kubeletadm status --host root@cp1 --host root@worker1',
   });

@@ -22,7 +22,7 @@ export interface Output {
   stderr(text: Text): void;
   /** Content of a file, on stdout: kept byte for byte, and escaped as other text only where stdout is a terminal. */
   document(text: string): void;
-  /** As stdout, with lines broken at spaces on a terminal: for text that is read, not copied. Absent: as stdout. */
+  /** As stdout, with lines wrapped at spaces on a terminal: for text that is read, not copied. Absent: as stdout. */
   readonly prose?: (text: Text) => void;
   /** Shows a display in the last lines, and draws it again if the size changes; null removes it. Absent: no terminal. */
   readonly status?: (display: Display | null) => void;

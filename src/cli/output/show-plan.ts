@@ -41,7 +41,7 @@ export function renderPlan(plan: PlanDocument, output: OutputRequest, folded?: r
   return joinLines([...(folded === undefined ? [] : cluster), ...lines, end]);
 }
 
-/** Prints a plan on standard output. On a terminal its lines are broken at spaces, except for documents and diffs. */
+/** Prints a plan on standard output. On a terminal its lines are wrapped at spaces, except for documents and diffs. */
 export function showPlanText(output: Pick<Output, 'stdout' | 'prose'>, text: Text, { format, showsDiff = false }: OutputRequest): void {
   if (format !== 'text' || showsDiff || output.prose === undefined) output.stdout(text);
   else output.prose(text);

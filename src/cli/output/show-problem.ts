@@ -29,7 +29,7 @@ export function showProblem(error: unknown, output: Pick<Output, 'stderr' | 'wid
   return error.exitCode;
 }
 
-/** On a terminal with the word `error:`, and broken at spaces. */
+/** On a terminal with the word `error:`, and wrapped at spaces. */
 function problemText(text: string, output: Pick<Output, 'width'>): Text {
   if (output.width === undefined) return `${text}\n`;
   const word = 'error: ';

@@ -94,7 +94,7 @@ export async function serveLivePage(services: LivePagePorts, address: PageAddres
         const sent = [...readers].map(([reader, known]) => reader.end(eventOf('end', last, changedParts(known, last))));
         await Promise.race([Promise.all(sent), clock.sleep(LAST_MS)]);
       } catch (error) {
-        output.stderr(`warning: the live page has no last state: ${messageOf(error)}\n`);
+        output.stderr(`warning: cannot send the final state to the live page: ${messageOf(error)}\n`);
       }
       await server.close();
     },

@@ -67,7 +67,7 @@ export interface OverviewRequest extends FleetRunRequest {
 }
 
 /**
- * The hosts of the fleet file and the Nodes of the cluster, joined by the Node that each kubelet has registered. Without a fleet file:
+ * The hosts of the fleet file and the Nodes of the cluster; a host and its registered Node share a row. Without a fleet file:
  * the Nodes alone, or the hosts of `--host` with them. Without an API server: what SSH shows of the hosts.
  * @throws AppError for an unknown name; the errors of the cluster if no host is inspected
  */

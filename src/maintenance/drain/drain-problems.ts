@@ -12,14 +12,14 @@ export function drainFailed(node: string, ended: 'timeout' | 'permission', pods:
     return {
       code: 'DRAIN_NOT_PERMITTED',
       host: node,
-      message: `cannot drain: pods started after the forecast that need --force or --delete-emptydir-data: ${list}`,
-      hint: `Check these pods, and rerun the command with these options: kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
+      message: `cannot drain: pods without a controller or with emptyDir volumes started after the forecast: ${list}`,
+      hint: `Check these pods: kubectl get pods -A -o wide --field-selector spec.nodeName=${node}. To lose these pods or their data, rerun drain or maintenance start with --force or --delete-emptydir-data, other commands with --force-drain`,
     };
   return {
     code: 'DRAIN_TIMEOUT',
     host: node,
     message: `not drained within ${timeoutMs / 1000} s: ${left.length} ${left.length === 1 ? 'pod remains' : 'pods remain'}: ${list}`,
-    hint: `Check why these pods cannot leave, or raise the time limit: kubeletadm drain ${node} --dry-run`,
+    hint: `To see what blocks the pods, run kubeletadm drain ${node} --dry-run. Or raise the time limit: --node-timeout of drain and maintenance start, --drain-timeout of other commands`,
   };
 }
 
@@ -63,8 +63,8 @@ export function nodeNotDrained(node: string): Problem {
   return {
     code: 'NODE_NOT_DRAINED',
     host: node,
-    message: 'the change needs a drained node, and the node has pods to evict; --no-drain keeps them',
-    hint: `Drain the node first: kubeletadm drain ${node}. Or omit --no-drain, or add --allow-pod-loss to change the node with its pods`,
+    message: 'the change needs a drained node, but the node has pods to evict and --no-drain forbids evicting them',
+    hint: `Drain the node first: kubeletadm drain ${node}. Or omit --no-drain, or add --allow-pod-loss to change the node without evicting its pods`,
   };
 }
 
@@ -96,13 +96,13 @@ export function nodeLeftBefore(node: string): Problem {
   };
 }
 
-/** The node is not touched. */
+/** The node is skipped. */
 export function nodeHeld(node: string, why: string): Problem {
   return {
     code: 'NODE_HELD',
     host: node,
-    message: `not touched: ${why}`,
-    hint: `Wait until that work is finished, or end it: kubeletadm maintenance status ${node}`,
+    message: `skipped: ${why}`,
+    hint: `Wait until that work is finished. To see the owner, run kubeletadm maintenance status ${node}`,
   };
 }
 

@@ -221,7 +221,7 @@ function podBlockers(
   const longest = Math.max(...slow.map((pod) => graceOf(pod, rules)));
   const grace = {
     why: `their grace period of up to ${longest} s exceeds the time limit`,
-    fix: 'Raise the time limit, or pass --grace-period',
+    fix: 'Raise the time limit, or shorten the grace period (drain: --grace-period)',
   };
   add({ kind: 'grace', isRefusal: false, ...grace }, slow);
   return found;

@@ -100,7 +100,7 @@ describe('the results of hosts', () => {
     expect(lines()).toHaveLength(1);
   });
 
-  it('are broken at spaces on a terminal', () => {
+  it('are wrapped at spaces on a terminal', () => {
     const { results, lines } = printed(1, true, 46);
     results.ended(outcome('n1', 'changed', [maxPods(72), RESTART]), stepsOf('n1', 4_100));
     results.close();

@@ -31,7 +31,7 @@ describe('a table with columns that may be broken', () => {
 });
 
 describe('a long line', () => {
-  it('is broken at spaces, and its other lines are indented', () => {
+  it('is wrapped at spaces, and its other lines are indented', () => {
     expect(wrapLine('aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd', { width: 24, before: 3 })).toBe(
       'aaaaaaaaaa bbbbbbbbbb\n  cccccccccc dddddddddd',
     );
