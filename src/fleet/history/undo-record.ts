@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { HISTORY_PATH } from '../../host/commit/revert-script.ts';
@@ -17,7 +17,7 @@ export const MAX_UNDO_RECORDS = 50;
 
 const MAX_BYTES = 256 * 1024;
 
-const STATE = z.object({ content: z.string(), mode: z.number(), owner: z.string() }).nullable();
+const STATE = z.object({ content: z.string(), mode: z.int().min(0).max(0o7777), owner: z.string() }).nullable();
 
 const RECORD = z.object({
   files: z.array(z.object({ path: z.string(), before: STATE, after: STATE })),
@@ -37,9 +37,15 @@ export function undoRecordPath(id: string): string {
   return `${UNDO_DIRECTORY}/${id}`;
 }
 
-/** @returns null: the text is no record; the host controls it */
+/**
+ * Reads a record. The host controls the text: one that names a file that undo does not restore is an obstacle.
+ * @returns null: the text is no record
+ */
 export function parseUndoRecord(text: string): UndoRecord | null {
-  return readJsonLines(text, RECORD)[0] ?? null;
+  const [record = null] = readJsonLines(text, RECORD);
+  const refused = record?.files.find(({ path }) => !path.startsWith('/') || pathObstacle(join(path)) !== null);
+  if (refused === undefined) return record;
+  return { files: [], obstacle: `its record on the host names ${refused.path}, which undo does not restore`, left: [] };
 }
 
 /** The record of a planned or applied change. */
@@ -111,14 +117,21 @@ function obstacleOf(change: Change): string | null {
 
 function fileObstacle(change: Extract<HostChange, { kind: 'write-file' | 'remove-file' }>): string | null {
   const { path } = change;
+  const obstacle = pathObstacle(path);
+  if (obstacle !== null) return obstacle;
+  if (change.before === null && UNIT_FILE_PATHS.includes(path)) return `it created ${path}, with which systemd starts the kubelet`;
+  const isSecret = change.kind === 'write-file' && (change.content instanceof SensitiveText || change.summary !== undefined);
+  return isSecret ? `it wrote a secret to ${path}, which the history does not keep` : null;
+}
+
+/** Why a file at a path is never restored, as a clause; null: it is. */
+function pathObstacle(path: string): string | null {
   const isOf = (directory: string): boolean => path.startsWith(`${directory}/`);
   if (path === BOOTSTRAP_CONF || path === KUBELET_CONF) return JOINED;
   if (isOf(MANIFESTS_DIR)) return 'it changed the control plane of the host, whose version undo does not restore';
   if (isOf(KUBERNETES_DIR) && !isOf(KUBEADM_TMP_DIR))
     return `it wrote certificates or credentials (${path}), which the history does not keep`;
-  if (change.before === null && UNIT_FILE_PATHS.includes(path)) return `it created ${path}, with which systemd starts the kubelet`;
-  const isSecret = change.kind === 'write-file' && (change.content instanceof SensitiveText || change.summary !== undefined);
-  return isSecret ? `it wrote a secret to ${path}, which the history does not keep` : null;
+  return null;
 }
 
 /** What stays of an operation when the files are restored; null: nothing. */

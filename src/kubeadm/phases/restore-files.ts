@@ -1,9 +1,10 @@
+import { AppError } from '../../base/errors.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
-import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffFile, notAFile } from '../../host/plan/diff-file.ts';
 
 /** Files as they are after an undo, by path; null: the file does not exist. */
 export type RestoredFiles = ReadonlyMap<string, (Omit<DesiredFile, 'path'> & { readonly content: string }) | null>;
@@ -19,6 +20,8 @@ export const restoreFiles = definePhase<{ readonly files: RestoredFiles }, Reado
       const change = file && diffFile(present, { path, ...file });
       if (file !== null) return change === null ? [] : [change];
       if (present === null) return [];
+      const problem = notAFile(path, present);
+      if (problem !== null) throw new AppError(problem, { exitCode: 3 });
       const before = { content: present.content ?? '', mode: present.mode, owner: present.owner };
       return [{ kind: 'remove-file', path, before, reason: 'the file did not exist before' }];
     });

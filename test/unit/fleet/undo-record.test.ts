@@ -74,4 +74,31 @@ describe('the record for undo', () => {
   it('keeps no files that are too large', () => {
     expect(recordOf(write('/x', 'x'.repeat(300_000)))).toMatchObject({ files: [], obstacle: expect.stringContaining('too large') });
   });
+
+  it.each([
+    '/etc/kubernetes/manifests/etcd.yaml',
+    '/etc/kubernetes/admin.conf',
+    '/etc/../etc/kubernetes/pki/ca.key',
+    '//etc/kubernetes/kubelet.conf',
+    'etc/passwd',
+  ])('restores nothing if the host has written %s into it', (path) => {
+    const state = { content: '', mode: 0o644, owner: 'root:root' };
+    const written = {
+      files: [
+        { path: '/x', before: state, after: null },
+        { path, before: state, after: null },
+      ],
+      left: [],
+    };
+    expect(parseUndoRecord(JSON.stringify(written))).toEqual({
+      files: [],
+      obstacle: `its record on the host names ${path}, which undo does not restore`,
+      left: [],
+    });
+  });
+
+  it.each([-1, 1.5, 0o10000])('is none with the mode %s', (mode) => {
+    const before = { content: '', mode, owner: 'root:root' };
+    expect(parseUndoRecord(JSON.stringify({ files: [{ path: '/x', before, after: null }], left: [] }))).toBeNull();
+  });
 });
