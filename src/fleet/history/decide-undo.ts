@@ -7,7 +7,7 @@ import type { HistoryEntry } from './host-history.ts';
 import { type FileState, MAX_UNDO_RECORDS, type UndoRecord } from './undo-record.ts';
 
 /** A file on the host now. */
-export interface PresentFile {
+interface PresentFile {
   readonly content: string;
   /** Unix seconds. */
   readonly modifiedAt?: number | undefined;
@@ -27,7 +27,7 @@ export interface Undo {
 export const OLDEST = 'oldest';
 
 /** The name of a change on the command line: the beginning of the id of its run. */
-export function shortId({ run, id }: Pick<HistoryEntry, 'run' | 'id'>): string | null {
+function shortId({ run, id }: Pick<HistoryEntry, 'run' | 'id'>): string | null {
   return (run ?? id)?.slice(0, 8) ?? null;
 }
 
@@ -41,14 +41,16 @@ export function describeEntry(entry: HistoryEntry): string {
  * The changes after the state to return to.
  * @param history the oldest first
  * @param to the beginning of the id of the run after which the host had the state, or `oldest`; undefined: before the last change
- * @returns the newest first. With `to` undefined all changes: only the first of them is undone
+ * @returns the newest first. With `to` undefined, all up to the last change that was not refused
  * @throws AppError UNDO_UNKNOWN_ID, UNDO_NOTHING (exit code 3)
  */
 export function entriesToUndo(host: string, history: readonly HistoryEntry[], to: string | undefined): readonly HistoryEntry[] {
   const newestFirst = history.toReversed();
   if (newestFirst.length === 0)
     throw refusal({ host, code: 'UNDO_NOTHING', message: 'the history of the host has no change', hint: 'See kubeletadm fleet history' });
-  if (to === undefined || to === OLDEST) return newestFirst;
+  if (to === OLDEST) return newestFirst;
+  // The last one alone is undone; one that was refused changed nothing.
+  if (to === undefined) return newestFirst.slice(0, newestFirst.findIndex(({ result }) => result !== 'refused') + 1 || undefined);
   const found = newestFirst.filter(({ run, id }) => run?.startsWith(to) === true || id?.startsWith(to) === true);
   const [at, ...others] = found;
   if (at === undefined || new Set(found.map(({ run, id }) => run ?? id)).size > 1) {
@@ -104,7 +106,6 @@ export function decideUndo(input: {
     for (const { path, before } of record.files) restore.set(path, before);
     for (const what of record.left) left.add(what);
     undone.push(entry);
-    if (to === undefined) break;
   }
   if (undone.length === 0 && to === undefined) throw notPossible(host, null, 'the history of the host has no change that had an effect');
   return { undone, restore, left: [...left] };

@@ -75,11 +75,11 @@ async function findUndo({ host, signal }: PhaseContext, to: string | undefined) 
   }
   const entries = entriesToUndo(host.name, history, to);
   const ids = entries.flatMap(({ id }) => id ?? []).slice(0, MAX_UNDO_RECORDS);
-  const records = await observe(host, fileFacts(ids.map(undoRecordPath)), signal);
+  const records = await readFiles(host, ids.map(undoRecordPath), signal);
   const recordOf = ({ id }: HistoryEntry) => parseUndoRecord((id === undefined ? null : records.get(undoRecordPath(id)))?.content ?? '');
   const changed = entries.flatMap((entry) => recordOf(entry)?.files.map(({ path }) => path) ?? []);
   const paths = [...new Set([...KUBELET_FILES, ...ownConfigDropInPaths(dropIns), ...changed])];
-  const present = new Map([...(await observe(host, fileFacts(paths), signal))].flatMap(([path, file]) => asPresent(path, file)));
+  const present = new Map([...(await readFiles(host, paths, signal))].flatMap(([path, file]) => asPresent(path, file)));
   const undo = decideUndo({ host: host.name, entries, history, to, recordOf, present });
   const stateOf = (path: string): FileState => {
     const restored = undo.restore.get(path);
@@ -94,6 +94,18 @@ async function findUndo({ host, signal }: PhaseContext, to: string | undefined) 
   );
   const others: RestoredFiles = new Map([...undo.restore].filter(([path]) => !isKubeletFile(path)));
   return { undo, restore, others };
+}
+
+/** Files of the largest size, of which one answer of a host holds no more. */
+const FILES_AT_ONCE = 10;
+
+async function readFiles(host: PhaseContext['host'], paths: readonly string[], signal: PhaseContext['signal']) {
+  const found = new Map<string, FileFact | null>();
+  for (let at = 0; at < paths.length; at += FILES_AT_ONCE) {
+    const some = await observe(host, fileFacts(paths.slice(at, at + FILES_AT_ONCE)), signal);
+    for (const [path, file] of some) found.set(path, file);
+  }
+  return found;
 }
 
 /** Nothing, if the path is no file. */

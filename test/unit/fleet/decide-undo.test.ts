@@ -111,6 +111,14 @@ describe('the changes to undo', () => {
     expect(() => undo(30, { history, records })).toThrow(/had no effect on the files of the host/);
   });
 
+  it('read no older records than those that the last change needs', () => {
+    const ids = (history: readonly HistoryEntry[], to?: string) => entriesToUndo('n1', history, to).map(({ run }) => run);
+    expect(ids(HISTORY)).toEqual(['30003']);
+    expect(ids([...HISTORY, entry(4, { result: 'refused' })])).toEqual(['40004', '30003']);
+    expect(ids([entry(4, { result: 'refused' })])).toEqual(['40004']);
+    expect(ids(HISTORY, 'oldest')).toEqual(['30003', '20002', '10001']);
+  });
+
   it('leave the hook of a refused change out', () => {
     const history = [...HISTORY, entry(4, { result: 'refused' })];
     expect(undo(30, { history })).toMatchObject({ undone: ['30003'] });
