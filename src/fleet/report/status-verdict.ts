@@ -93,6 +93,7 @@ export function statusVerdict({ rows, certificates, now }: KnownStatus, failure:
     number === 0 ? [] : [`${number} ${number === 1 ? one : many}`];
   const of = (level: (row: HostStatusRow) => string | null, wanted: 'error' | 'warning'): number =>
     rows.filter((row) => level(row) === wanted).length;
+  const seen = rows.filter(({ reachable }) => reachable);
   const states = certificates.map((each) => certificateState(each, now));
   const errors = [
     ...count(of(STATUS_LEVELS.reachable, 'error'), 'host unreachable', 'hosts unreachable'),
@@ -109,6 +110,12 @@ export function statusVerdict({ rows, certificates, now }: KnownStatus, failure:
       `certificates expire within ${SOON_DAYS} days`,
     ),
     ...count(of(STATUS_LEVELS.drift, 'warning'), 'host differs from the fleet file', 'hosts differ from the fleet file'),
+    ...count(seen.filter(({ node }) => node === null).length, 'Node unknown', 'Nodes unknown'),
+    ...count(
+      seen.filter(({ drift }) => drift === null).length,
+      'host not compared with the fleet file',
+      'hosts not compared with the fleet file',
+    ),
   ];
   const hosts = `${rows.length} ${rows.length === 1 ? 'host' : 'hosts'}`;
   if (rows.length === 0 && failure !== null) return { level: 'error', text: `Failed: ${failure.problems[0]?.message ?? 'unknown error'}.` };

@@ -127,4 +127,12 @@ describe('the problems of fleet status', () => {
       text: '1 host: 1 host unreachable.',
     });
   });
+
+  it('are not absent where a state is unknown', () => {
+    const unknown = { node: null, drift: null };
+    expect(statusModel([statusRow('n1', unknown), statusRow('n2', unknown)]).verdict).toEqual({
+      level: 'warning',
+      text: '2 hosts: 2 Nodes unknown, 2 hosts not compared with the fleet file.',
+    });
+  });
 });
