@@ -78,7 +78,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
   it('drains each node before it is assigned, and returns it to service', async () => {
     const seen = watchNodes();
     const { code, stderr } = await assign('topologyManagerScope: pod');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('drained: 1 pod moved')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('drained: 1 pod has left')]);
     expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
     expect([await pods(), await assigned()]).toEqual([[], 2]);
     await expectServing();

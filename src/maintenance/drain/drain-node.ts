@@ -76,7 +76,7 @@ export async function drainNode(ports: DrainPorts, node: string, settings: Drain
     const pods = [...state.pods.values()];
     if (ended === 'drained') {
       await mark({ ...planned, Drained: 'DrainCompleted' });
-      report(ports, node, 'NODE_DRAINED', `drained: ${pods.length} ${pods.length === 1 ? 'pod' : 'pods'} moved`);
+      report(ports, node, 'NODE_DRAINED', `drained: ${pods.length} ${pods.length === 1 ? 'pod has' : 'pods have'} left`);
       return result({ state: 'drained', isOurs, why: '', problem: null, pods });
     }
     const problem = ended === 'lost' ? holdLost(node) : drainFailed(node, ended, pods, settings.timeoutMs);
