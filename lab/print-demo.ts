@@ -64,7 +64,7 @@ It needs no root and no network, and changes only ${directory}. Long output is s
 }
 
 /** The commands after the demo, and their purpose. They work in the directory in which the demo was started. */
-export function nextCommands(prefix: string): readonly (readonly [string, string])[] {
+function nextCommands(prefix: string): readonly (readonly [string, string])[] {
   return [
     [`${prefix} lab --agents`, 'the same hosts, until Ctrl-C, with commands to try'],
     [`${prefix} explain maxPods`, 'what a field of the kubelet does, and its range'],

@@ -49,7 +49,7 @@ function linesOf({ changes, deferred }: HostChanges, output: Omit<OutputRequest,
 }
 
 /** What a plan changes on some hosts, for its summary. */
-export interface PlannedExtent {
+interface PlannedExtent {
   readonly hosts: number;
   /** Changed fields of running kubelets. */
   readonly fields: readonly string[];

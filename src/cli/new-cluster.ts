@@ -8,7 +8,7 @@ import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 
 /** How the user of this host runs the program for other hosts. */
-export interface RemoteUse {
+interface RemoteUse {
   /** The words that start the program: `kubeletadm`, `npx tsx src/bin.ts`. */
   readonly prefix: string;
   /** The control plane as the user named it. */

@@ -53,7 +53,7 @@ export function isCordoned(node: KubeObject): boolean {
 }
 
 /** The run that inspects nodes. */
-export interface OwnRun {
+interface OwnRun {
   readonly run: string;
   readonly self: ThisProcess;
   readonly now: Date;

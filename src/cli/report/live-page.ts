@@ -22,7 +22,7 @@ interface PageSource {
 }
 
 /** A page that follows a run. */
-export interface LivePage {
+interface LivePage {
   /** Sends the last state to all readers, and closes the server; never fails, and takes at most a second. */
   end(): Promise<void>;
 }

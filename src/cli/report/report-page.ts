@@ -52,7 +52,7 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
 }
 
 /** The texts of the parts of a page, by the names of their templates. */
-export interface PageTexts extends Readonly<Record<Part, unknown>> {
+interface PageTexts extends Readonly<Record<Part, unknown>> {
   readonly title: string;
   readonly footer: string;
 }

@@ -44,7 +44,7 @@ export interface RunAttribution {
 }
 
 /** `refused`: the hook before the change failed, and nothing else was run. */
-export type HistoryEnd = Exclude<HistoryEntry['result'], 'started'>;
+type HistoryEnd = Exclude<HistoryEntry['result'], 'started'>;
 
 const text = z.string();
 const json = z.json() as unknown as z.ZodType<Json>;

@@ -43,7 +43,7 @@ export interface ReportModel {
 }
 
 /** Who ran what, and why; null: unknown or none. */
-export interface ReportFacts {
+interface ReportFacts {
   /** `alice@laptop`. */
   readonly operator: string | null;
   readonly commandLine: string | null;
@@ -92,7 +92,7 @@ const EMPTY = {
 };
 
 /** A run over hosts, at any time. */
-export interface ReportedRun extends ReportHead, Pick<ReportModel, 'command'> {
+interface ReportedRun extends ReportHead, Pick<ReportModel, 'command'> {
   readonly progress: RunState;
   /** All hosts, in the order of the run, as far as known: those with a result and those with a timeline are added. */
   readonly hosts: readonly string[];

@@ -39,7 +39,7 @@ export interface InterruptedRun {
 }
 
 /** A run that changes hosts. */
-export interface StartedRun extends InterruptedRun {
+interface StartedRun extends InterruptedRun {
   /** Number of hosts that are changed first. */
   readonly canary: number;
   /** The saved plan, with its verified signer; null: a fleet file is applied. */

@@ -141,7 +141,7 @@ export async function fleetStatus(
 }
 
 /** The Nodes of a cluster, as objects and with their dynamic configuration. */
-export interface ClusterNodes {
+interface ClusterNodes {
   readonly byName: ReadonlyMap<string, KubeObject>;
   readonly assessed: readonly AssessedNode[];
 }

@@ -94,7 +94,7 @@ export function drainExitCode(outcomes: readonly DrainOutcome[]): ExitCode {
 }
 
 /** The result of a node: its cordon was removed, it had none, or it stays. */
-export interface UncordonedNode {
+interface UncordonedNode {
   readonly node: string;
   readonly state: 'uncordoned' | 'unchanged' | 'refused';
   /** Why it is unchanged or refused, as a clause. */

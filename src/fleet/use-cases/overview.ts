@@ -57,7 +57,7 @@ export interface Overview {
   readonly failure: AppError | null;
 }
 
-export type OverviewPorts = ComparePorts & NamedHostPorts & OpenClusterPorts & RunTime;
+type OverviewPorts = ComparePorts & NamedHostPorts & OpenClusterPorts & RunTime;
 
 export interface OverviewRequest extends FleetRunRequest {
   /** Hosts of the fleet file and Nodes; empty: all. */

@@ -7,7 +7,7 @@ import { type RestoredFiles, restoreFiles } from '../phases/restore-files.ts';
 import { saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import { prepareUpgrade, type UpgradeNodeOptions } from './upgrade/upgrade-node.ts';
 
-export interface UndoOptions extends UpgradeNodeOptions {
+interface UndoOptions extends UpgradeNodeOptions {
   /** All files of the kubelet after the undo. */
   readonly restore: RestoredFiles;
   /** Other files that the undo restores. */
@@ -15,7 +15,7 @@ export interface UndoOptions extends UpgradeNodeOptions {
   readonly warnings: readonly Warning[];
 }
 
-export type UndoInput = Awaited<ReturnType<typeof prepareUndo>>['input'];
+type UndoInput = Awaited<ReturnType<typeof prepareUndo>>['input'];
 
 /** Restores earlier files of a node, with the checks, the confirmation and the verification of `upgrade node`. */
 export const undoWorkflow: Workflow<UndoOptions, UndoInput> = {

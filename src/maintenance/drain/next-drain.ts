@@ -27,12 +27,12 @@ export interface PodProgress {
 }
 
 /** `observed`: the pods of the node were listed · `answered`: the API server has answered an eviction. */
-export type DrainEvent =
+type DrainEvent =
   | { readonly kind: 'observed'; readonly pods: readonly KubeObject[] }
   | { readonly kind: 'answered'; readonly uid: string; readonly result: EvictionResult };
 
 /** Pods to evict now, whether the drain has ended, and otherwise the time until the next observation. */
-export interface DrainStep {
+interface DrainStep {
   readonly state: DrainState;
   readonly evict: readonly PodProgress[];
   /** Null: not ended. `permission`: pods that the rules do not permit to evict appeared after the forecast. */

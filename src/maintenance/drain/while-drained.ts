@@ -21,7 +21,7 @@ export interface NodeChange {
   readonly isRestored: (error: AppError) => boolean;
 }
 
-export interface DrainingPorts {
+interface DrainingPorts {
   readonly cluster: Cluster;
   readonly run: HoldRun;
   readonly signal: AbortSignal;
@@ -31,7 +31,7 @@ export interface DrainingPorts {
 type Policy = NonNullable<RunSettings['drain']>;
 
 /** The rules for a change: pods of DaemonSets stay; pods and data are lost only with `--force-drain`. */
-export function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
+function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
   return { ignoreDaemonSets: true, deleteEmptyDirData: isForced, force: isForced, gracePeriodSeconds: null, selects: () => true };
 }
 
@@ -172,11 +172,7 @@ export function drainWarning(view: ClusterView, node: string, policy: Policy): s
 }
 
 /** The forecast of a node for a change. @throws errors of `Cluster` */
-export async function forecastNodeDrain(
-  cluster: Cluster,
-  node: string,
-  policy: Pick<Policy, 'isForced' | 'timeoutMs'>,
-): Promise<NodeForecast> {
+async function forecastNodeDrain(cluster: Cluster, node: string, policy: Pick<Policy, 'isForced' | 'timeoutMs'>): Promise<NodeForecast> {
   const { nodes } = forecastDrain(await readClusterView(cluster), [node], rulesOfPolicy(policy), policy.timeoutMs);
   return nodes[0] as NodeForecast;
 }

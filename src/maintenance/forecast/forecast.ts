@@ -18,7 +18,7 @@ export interface ClusterView {
 }
 
 /** What keeps a node from being drained. */
-export interface DrainBlocker {
+interface DrainBlocker {
   /**
    * Refused until an option permits it: `daemon-sets`, `bare`, `empty-dir`. Refused until the cluster is changed: `deadlock`,
    * `overlap`. The drain starts and waits: `budget`, `operator`, `no-room`, `grace`.
@@ -56,7 +56,7 @@ export interface NodeForecast {
 }
 
 /** A budget that covers pods of the nodes. */
-export interface BudgetForecast extends Pick<BudgetVerdict, 'state' | 'why' | 'fix'> {
+interface BudgetForecast extends Pick<BudgetVerdict, 'state' | 'why' | 'fix'> {
   /** `NAMESPACE/NAME`. */
   readonly name: string;
   readonly rule: string;
