@@ -19,6 +19,7 @@ import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { progressLog } from './progress-log.ts';
 import { showRecap } from './recap.ts';
+import { withoutNotify } from './report/report-words.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
 import { type RunResults, runResults } from './run-results.ts';
@@ -131,7 +132,7 @@ export function watchRun(
 function sameCommand({ commandLine }: Pick<Services, 'commandLine'>, fallback: string): string {
   if (commandLine === undefined) return fallback;
   const retries = commandLine.some((word) => /^--retry(?:=|$)/.test(word));
-  return ['kubeletadm', ...commandLine.map(quoteShell), ...(retries ? [] : ['--retry failed'])].join(' ');
+  return ['kubeletadm', ...withoutNotify(commandLine).map(quoteShell), ...(retries ? [] : ['--retry failed'])].join(' ');
 }
 
 function reportEnd(reporter: Reporter, outcome: HostOutcome): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
 import { interrupted } from '../../../src/base/errors.ts';
+import { renderText, type Text } from '../../../src/base/text/styled.ts';
 import type { Output, Services } from '../../../src/cli/output/services.ts';
 import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
 import { watchRun } from '../../../src/cli/watch-run.ts';
@@ -10,6 +11,7 @@ import { DEFAULT_RUN } from '../../../src/host/run-settings.ts';
 import { planWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { failedHost } from '../../support/report-inputs.ts';
 
 interface MovedClock extends Clock {
   /** Advances the clock and runs the pending timers. */
@@ -55,6 +57,23 @@ const RUNNING: FleetProgress = {
 const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: name, message: '', verbosity: 1 }) as const;
 
 describe('a run over a fleet without a terminal', () => {
+  it('does not repeat the command of --notify, which may have the URL of a webhook', () => {
+    const printed: Text[] = [];
+    const { services } = world();
+    const output = { ...services.output, stderr: (text: Text) => void printed.push(text) };
+    const commandLine = ['apply', '--yes', '--notify', 'curl https://hooks.example/SECRET'];
+    const interruption = { hosts: ['n1'], retryCommand: 'kubeletadm apply' };
+    const watch = watchRun({ ...services, output, commandLine, onForcedExit: () => () => undefined }, OUTPUT, {
+      title: 'apply',
+      interruption,
+    });
+    watch.showEnd({ outcomes: [failedHost('n1', 'failed', { code: 'SOME', message: 'broken' })], stopped: null });
+    watch.close();
+    const text = printed.map((one) => renderText(one, false)).join('');
+    expect(text).toContain("to continue: kubeletadm apply --yes --notify '[command]' --retry failed");
+    expect(text).not.toContain('SECRET');
+  });
+
   it('reports once a minute which host is in which phase, and for how long', async () => {
     const { clock, reporter, services } = world();
     const watch = watchRun(services, OUTPUT, { title: 'apply' });
