@@ -92,8 +92,8 @@ hosts: [{name: node1}, {name: node2}]
       const ask = (): Promise<CliResult> =>
         run(['undo', '-f', path('fleet.yaml'), 'node1', 'node2'], { services: () => ({ canAsk: true, confirm }) });
       const declined = await ask();
-      expect(declined).toMatchObject({ code: 2 });
-      expect(declined.stderr).toContain('undo was declined. Nothing was changed. [USAGE]');
+      expect(declined).toMatchObject({ code: 1 });
+      expect(declined.stderr).toMatch(/^undo was declined: nothing was changed$/m);
       expect(declined.stdout).toMatch(
         /^node1, node2 \(2 hosts\)\n[\s\S]*maxPods: 60 → 70[\s\S]*\n2 hosts: 2 pending \(1 field on 2 hosts\)/,
       );

@@ -1,4 +1,4 @@
-import { type AppError, usageError } from '../../base/errors.ts';
+import { type AppError, declined } from '../../base/errors.ts';
 import { targetName } from '../host-target.ts';
 import type { FleetPorts, FleetResult, HostOutcome } from '../run/fleet.ts';
 import { exactTasks, withPlanned } from './approve-plan.ts';
@@ -9,7 +9,7 @@ import { failureOf, type HostsCommand, type HostsSettings, runTargets } from './
  * then is refused.
  * @param view.approve shows the plans, and asks. Called only if a host has changes
  * @returns the results of all hosts, of those without changes as planned
- * @throws AppError USAGE (exit code 2) if the operator declines
+ * @throws AppError DECLINED (exit code 1) if the operator declines
  */
 export async function runApproved(
   ports: Parameters<typeof runTargets>[0],
@@ -27,7 +27,7 @@ export async function runApproved(
   const planned = await runTargets(ports, { ...command, run: { ...run, dryRun: true } }, settings, view.planning);
   const pending = planned.outcomes.filter(({ status }) => status === 'pending');
   if (ports.signal.aborted || pending.length === 0) return planned;
-  if (!(await view.approve(planned.outcomes))) throw usageError(`${view.title} was declined`, 'Nothing was changed');
+  if (!(await view.approve(planned.outcomes))) throw declined(view.title);
   const exactOf = exactTasks();
   const approved = new Map(pending.map((outcome) => [outcome.host, exactOf({}, outcome)]));
   const targets = command.targets.filter((target) => approved.has(targetName(target)));
