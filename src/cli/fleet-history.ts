@@ -3,6 +3,7 @@ import type { Json } from '../base/json.ts';
 import { namesText, sortedNames } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
+import { shortId } from '../fleet/history/host-history.ts';
 import type { RecordedChange } from '../fleet/history/merge-history.ts';
 import { fleetHistory, type HostHistory } from '../fleet/use-cases/fleet-history.ts';
 import type { NamedHostsRequest } from '../fleet/use-cases/named-hosts.ts';
@@ -23,9 +24,6 @@ export async function runFleetHistory(services: Services, { output, ...request }
   return 0;
 }
 
-/** Characters of a run's id in the table; `--to` accepts any unambiguous beginning. */
-const ID_LENGTH = 8;
-
 function tableOf(hosts: readonly HostHistory[]): readonly string[] {
   const rows = rowsOf(hosts);
   if (rows.length === 0) return hosts.some(({ isRead }) => isRead) ? ['No changes are recorded.'] : [];
@@ -35,7 +33,7 @@ function tableOf(hosts: readonly HostHistory[]): readonly string[] {
     header,
     ...rows.map(({ entry, names }) => [
       entry.time.slice(0, 19).concat('Z'),
-      (entry.run ?? entry.id)?.slice(0, ID_LENGTH) ?? '-',
+      shortId(entry) ?? '-',
       namesText(names),
       ...node.cells(...names),
       entry.operator,

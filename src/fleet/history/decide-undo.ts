@@ -3,7 +3,7 @@ import { isJsonObject, jsonEqual } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { formatFieldChange } from '../../host/plan/impact.ts';
 import { leavesOf } from '../../kubelet/layers/layers.ts';
-import type { HistoryEntry } from './host-history.ts';
+import { type HistoryEntry, shortId } from './host-history.ts';
 import { type FileState, MAX_UNDO_RECORDS, type UndoRecord } from './undo-record.ts';
 
 /** A file on the host now. */
@@ -25,11 +25,6 @@ export interface Undo {
 
 /** `--to`: before the oldest change that can be undone. */
 export const OLDEST = 'oldest';
-
-/** The name of a change on the command line: the beginning of the id of its run. */
-function shortId({ run, id }: Pick<HistoryEntry, 'run' | 'id'>): string | null {
-  return (run ?? id)?.slice(0, 8) ?? null;
-}
 
 /** `apply of alice@laptop at 2026-03-01T12:00:00Z (0a1b2c3d)`. */
 export function describeEntry(entry: HistoryEntry): string {
@@ -86,7 +81,7 @@ export function decideUndo(input: {
   const left = new Set<string>();
   for (const entry of entries) {
     const record = recordOf(entry);
-    const obstacle = obstacleOf(entry, record);
+    const obstacle = obstacleOf(record);
     const isAt = (state: 'before' | 'after'): boolean =>
       record?.files.every((file) => (file[state]?.content ?? null) === contentNow(file.path)) === true;
     // A rolled-back change left the files as they were; one without a known end may have as well.
@@ -111,9 +106,9 @@ export function decideUndo(input: {
   return { undone, restore, left: [...left] };
 }
 
-function obstacleOf(entry: HistoryEntry, record: UndoRecord | null): string | null {
+function obstacleOf(record: UndoRecord | null): string | null {
   if (record !== null) return record.obstacle ?? null;
-  return `the host has no copy of the previous files. It keeps those of its ${MAX_UNDO_RECORDS} newest changes, and earlier versions of kubeletadm kept none${entry.id === undefined ? '' : ` (${shortId(entry)})`}`;
+  return `the host has no copy of the previous files. It keeps those of its ${MAX_UNDO_RECORDS} newest changes, and earlier versions of kubeletadm kept none`;
 }
 
 function refusal(problem: Problem): AppError {

@@ -73,6 +73,11 @@ export const HISTORY_ENTRY = z.object({
  */
 export type HistoryEntry = z.infer<typeof HISTORY_ENTRY>;
 
+/** The name of a change on the command line: the beginning of the id of its run; null: the host has written no id that `--to` accepts. */
+export function shortId({ run, id }: Pick<HistoryEntry, 'run' | 'id'>): string | null {
+  return /^[0-9a-f]{4,8}/.exec(run ?? id ?? '')?.[0] ?? null;
+}
+
 /**
  * The entry of a change; long lists and texts are cut.
  * @param change.plan the planned or applied changes, or the hook of a refused change

@@ -124,6 +124,11 @@ describe('the changes to undo', () => {
     expect(undo(30, { history })).toMatchObject({ undone: ['30003'] });
   });
 
+  it('propose no id that a host has made up', () => {
+    const history = [entry(1, { run: ';reboot;' }), ...HISTORY];
+    expect(() => undo(30, { history, to: 'ffff' })).toThrow(/no change with the id ffff\. The newest ids are 30003, 20002, 10001\. \[/);
+  });
+
   it('name what stays', () => {
     const records = new Map([...RECORDS, [entry(3).id, record(20, 30, { left: ['the labels and taints of Node n1'] })]]);
     expect(undo(30, { records }).left).toEqual(['the labels and taints of Node n1']);
