@@ -90,6 +90,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   AGENT_COMMAND,
   {
+    name: 'controller',
+    description: 'Roll out kubelet configurations that are declared as objects of the cluster (KubeletConfigRollout)',
+    load: async () => (await import('./controller-command.ts')).defineController,
+  },
+  {
     name: 'drain',
     description: 'Cordon nodes and evict their pods, after a forecast of obstacles',
     load: async () => (await import('./maintenance-command.ts')).defineDrain,

@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { CommandOptions, On } from './command.ts';
+import { addSections } from './help-layout.ts';
+import { outputOption } from './options.ts';
+import type { Services } from './output/services.ts';
+import { flagChoice } from './request-parts.ts';
+
+/** `controller crd`. */
+export function defineController(controller: Command, on: On): void {
+  const crd = controller
+    .command('crd')
+    .description('Print the CustomResourceDefinition of rollouts (KubeletConfigRollout)')
+    .addOption(outputOption(['yaml', 'json']));
+  addSections(on(crd, definitionRequest, printDefinition), { examples: '  kubeletadm controller crd | kubectl apply -f -' });
+}
+
+interface DefinitionRequest {
+  readonly format: 'yaml' | 'json';
+}
+
+function definitionRequest(args: readonly string[], options: CommandOptions): DefinitionRequest {
+  if (args.length > 0) throw usageError(`controller crd takes no arguments: ${args.join(' ')}`);
+  return { format: flagChoice(options, 'output', ['yaml', 'json']) };
+}
+
+async function printDefinition({ output }: Services, { format }: DefinitionRequest): Promise<ExitCode> {
+  const [{ rolloutDefinition }, { renderDocument }] = await Promise.all([
+    import('../rollouts/api/crd.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  output.document(renderDocument(rolloutDefinition(), format));
+  return 0;
+}
