@@ -37,7 +37,7 @@ export function hostsView(
   const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
   const busy = new Set([...(progress?.looking ?? []), ...(progress?.changing ?? [])]);
   const isCanary = progress?.isCanary === true;
-  const queued = total - done - busy.size;
+  const notStarted = total - done - busy.size;
   const endedAt = hosts.flatMap((host) => host.endedAt ?? []);
   return {
     title,
@@ -48,7 +48,7 @@ export function hostsView(
     counts: STATUSES.map((status) => ({ word: outcomeText(status), style: STATE_STYLES[status], count: ended[status] ?? 0 })),
     notes: [
       isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress),
-      queued > 0 ? `${queued} queued` : '',
+      notStarted > 0 ? `${notStarted} not started` : '',
     ],
     active: hosts.flatMap((host) => (busy.has(host.host) && host.endedAt === null ? [rowOf(host, medians)] : [])),
     failures: outcomes.flatMap((outcome) =>

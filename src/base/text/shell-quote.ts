@@ -1,4 +1,5 @@
-const BARE = /^[A-Za-z0-9_@%+:,./-]+$/;
+/** `=` only in an option: `a=b` as a command name is an assignment. */
+const BARE = /^(?:[A-Za-z0-9_@%+:,./-]+|-[A-Za-z0-9_@%+:,./=-]+)$/;
 const RESERVED = new Set(
   '! { } [[ ]] case coproc do done elif else esac fi for function if in namespace select then time until while'.split(' '),
 );

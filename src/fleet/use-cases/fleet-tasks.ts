@@ -89,7 +89,9 @@ async function tasksOfPlan(
   if (request.file !== undefined)
     throw usageError(
       'a saved plan needs no fleet file',
-      'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
+      /^[^/]*:\d+$/.test(planFile)
+        ? `If ${planFile} is the address of the live page, write --serve=${planFile}`
+        : 'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
     );
   const { plan, signer } = await readSavedPlan(services, { file: planFile, signers: request.signers });
   requireUnexpired(plan, planFile, services.clock.now());

@@ -17,7 +17,7 @@ const EMPTY: LiveView = {
     { word: 'unreachable', count: 1 },
     { word: 'not started', count: 0 },
   ],
-  notes: ['up to 20 at once', '62 queued'],
+  notes: ['up to 20 at once', '62 not started'],
   active: [],
   failures: [],
 };
@@ -43,7 +43,7 @@ describe('the live display', () => {
   it('has one line for the progress, and one for each activity and each kind of failure', () => {
     expect(linesOf(BUSY, 130)).toEqual([
       'apply fleet.yaml  ▕███████████░░░░░░░░░▏ 118/200  4m12s  ~3m left     changed 110 · ok 6 · failed 1 · unreachable 1',
-      '  up to 20 at once · 62 queued',
+      '  up to 20 at once · 62 not started',
       '  edge-032             waiting for Ready     48s  ← slow (median 9s)',
       '  edge-031             restart kubelet       12s',
       '  edge-[033:050] (18)  uploading files        2s',

@@ -33,6 +33,8 @@ describe('quoteShell', () => {
   it.each([
     ['/usr/bin/kubelet', '/usr/bin/kubelet'],
     ['--node-ip', '--node-ip'],
+    ['--serve=127.0.0.1:80', '--serve=127.0.0.1:80'],
+    ['a=b', "'a=b'"],
     ["it's", "'it'\\''s'"],
     ['', "''"],
   ])('quotes %j as %s', (text, quoted) => expect(quoteShell(text)).toBe(quoted));
