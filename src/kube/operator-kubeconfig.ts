@@ -9,10 +9,13 @@ class TrustedKubeconfig {
   readonly #text: string | SensitiveText;
   /** Source of the kubeconfig for messages; relative paths are relative to its folder. */
   readonly file: string;
+  /** Source of the path for messages, such as `--kubeconfig`; null: the operator named no kubeconfig. */
+  readonly origin: string | null;
 
-  constructor(text: string | SensitiveText, file: string) {
+  constructor(text: string | SensitiveText, file: string, origin: string | null = null) {
     this.#text = text;
     this.file = file;
+    this.origin = origin;
   }
 
   get text(): string | SensitiveText {
@@ -26,15 +29,21 @@ class TrustedKubeconfig {
  */
 export type OperatorKubeconfig = TrustedKubeconfig;
 
-/** Several files are merged. @throws errors of `input.readText`; AppError as `parseKubeconfig` for several files */
+/**
+ * Several files are merged.
+ * @param origin source of the paths, such as `--kubeconfig`; null: the operator did not name them
+ * @throws errors of `input.readText`; AppError as `parseKubeconfig` for several files
+ */
 export async function readOperatorKubeconfig(
   input: { readText(path: string): Promise<string> },
   files: readonly [string, ...string[]],
+  origin: string | null = null,
 ): Promise<OperatorKubeconfig> {
   const texts: KubeconfigText[] = [];
   for (const file of files) texts.push({ file, text: await input.readText(file) });
   const [first, ...more] = texts as [KubeconfigText, ...KubeconfigText[]];
-  return more.length === 0 ? new TrustedKubeconfig(first.text, first.file) : new TrustedKubeconfig(mergeKubeconfigs(texts), 'KUBECONFIG');
+  const [text, file] = more.length === 0 ? [first.text, first.file] : [mergeKubeconfigs(texts), 'KUBECONFIG'];
+  return new TrustedKubeconfig(text, file, origin);
 }
 
 /** A kubeconfig with an address, a CA and a token. `file` names it in messages. */
