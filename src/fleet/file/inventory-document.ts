@@ -7,7 +7,14 @@ import { argValue } from '../../kubeadm/config/model.ts';
 import { mergeConfig } from '../../kubelet/layers/layers.ts';
 import { hostKeyFingerprint } from '../../ssh/known-hosts.ts';
 import { isSecretName } from './inline-secrets.ts';
-import { type FleetOrigin, plannedSettingsOf, type ResolvedBastion, type ResolvedFleet, type ResolvedHost } from './model.ts';
+import {
+  type FleetOrigin,
+  plannedSettingsOf,
+  type ResolvedBastion,
+  type ResolvedFleet,
+  type ResolvedHost,
+  type ResolvedSsh,
+} from './model.ts';
 import { labelsOfHost } from './select.ts';
 
 /**
@@ -15,12 +22,13 @@ import { labelsOfHost } from './select.ts';
  * `Inventory`).
  */
 export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], withOrigins: boolean): JsonObject {
+  const { kubeconfigSource: _, ...cluster } = fleet.cluster;
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'Inventory',
     ...(fleet.name === null ? {} : { name: fleet.name }),
     ...(fleet.kubernetesVersion === null ? {} : { kubernetesVersion: fleet.kubernetesVersion }),
-    cluster: withoutEmpty(fleet.cluster),
+    cluster: withoutEmpty(cluster),
     groups: fleet.groups,
     hosts: hosts.map((host) => hostDocument(host, withOrigins)),
     bastions: fleet.bastions.map(bastionDocument),
@@ -32,7 +40,7 @@ export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly Resolved
  */
 function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
   const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks, ...others } = plannedSettingsOf(host);
-  const { jumps, direct, hostKeys, identityFiles, ...connection } = ssh;
+  const { jumps, direct, hostKeys, identityFiles, importedFrom: _, ...connection }: ResolvedSsh = ssh;
   const { droppedFlags: droppedKubeletArgs, ...registration } = nodeRegistration;
   const variables = [...host.variables()].map(([name, value]): [string, Json] => [name, isSecretName(name) ? '[secret]' : shown(value)]);
   return {

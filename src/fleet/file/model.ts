@@ -104,9 +104,11 @@ export const fleetCluster = z
   })
   .readonly();
 
-export type FleetCluster = z.infer<typeof fleetCluster>;
+/** `kubeconfigSource`: position of `kubeconfig` in the fleet file; a saved plan has none. */
+export type FleetCluster = z.infer<typeof fleetCluster> & { readonly kubeconfigSource?: string };
 export type ResolvedBastion = z.infer<typeof bastion>;
-export type ResolvedSsh = z.infer<typeof ssh>;
+/** `importedFrom`: ssh_config from which the host was imported; a saved plan has none. */
+export type ResolvedSsh = z.infer<typeof ssh> & { readonly importedFrom?: string };
 
 /** The settings of a host in a saved plan, which therefore needs no fleet file. */
 export type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;

@@ -10,7 +10,17 @@ import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
-import { fleetCluster, jsonObject, type PlannedHost, plannedSettings, plannedSettingsOf, text, texts } from '../file/model.ts';
+import {
+  type FleetCluster,
+  fleetCluster,
+  jsonObject,
+  type PlannedHost,
+  plannedSettings,
+  plannedSettingsOf,
+  type ResolvedSsh,
+  text,
+  texts,
+} from '../file/model.ts';
 import { FLEET_KIND } from '../file/schema.ts';
 import { type Operations, operationsOf } from './operations.ts';
 
@@ -91,7 +101,7 @@ export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
 /** The same for a signed plan, whose file is a permission to change the hosts. */
 export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
 
-/** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
+/** Builds the plan to save, without the positions and paths that only messages use. Equal hosts, facts, files and times give identical bytes. */
 export function savePlan(
   context: PlanContext,
   hosts: readonly (readonly [PlannedHost, PlanOutcome])[],
@@ -115,12 +125,14 @@ export function savePlan(
     return key;
   });
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, ...settings } = plannedSettingsOf(host);
+    const { name, ssh: given, ...settings } = plannedSettingsOf(host);
+    const { importedFrom: _, ...ssh }: ResolvedSsh = given;
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
       status,
       ...settings,
+      ssh,
       overlays: host.overlays.map(({ document }) => (settings.kubeletConfigDir === true ? splitKey : mergedKey)(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
@@ -128,10 +140,12 @@ export function savePlan(
       ...(problems.length === 0 ? {} : { problems }),
     };
   });
+  const { kubeconfigSource: _, ...cluster }: FleetCluster = context.cluster;
   const body = {
     apiVersion: API_VERSION,
     kind: KIND,
     ...context,
+    cluster,
     changes: Object.fromEntries(changes),
     overlays: Object.fromEntries(overlays),
     hosts: saved,
