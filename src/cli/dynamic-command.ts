@@ -18,7 +18,7 @@ import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
-import { amountOf } from './rollout-options.ts';
+import { addOrderOption, amountOf, namedCanary, orderOf } from './rollout-options.ts';
 import { addNotifyOption, readReason } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
@@ -147,11 +147,12 @@ interface RolloutTexts {
  */
 function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
   addNotifyOption(command);
+  addOrderOption(command, 'that of the command line or the fleet file', 'nodes');
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     addNodeSelectionOptions(rollout, fleetNote)
       .option(
         '--canary <nodes>',
-        'number or percentage of nodes to change first; the other nodes are changed only after these succeeded (default: 1)',
+        'canaries, changed first; the others follow only if they succeed: number, percentage, comma-separated Nodes, or hosts or groups of the fleet file, or label of the Nodes such as pool=edge; a number takes workers first (default: 1)',
       )
       .option(
         '--max-unavailable <nodes>',
@@ -314,13 +315,14 @@ const DEFAULT_UNAVAILABLE = { percent: 10 };
 function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const given = flagText(options, 'wait');
   const wait = given === 'good' || given === 'none' ? given : 'trial';
-  const own = ['canary', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
+  const own = ['canary', 'order', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
   if (wait === 'none' && own !== undefined)
     throw usageError(
       `${optionName(own)} cannot be combined with --wait none, because the result of the first nodes would not be observed`,
       'Omit one of the two',
     );
-  const canary = amountOf(options, 'canary', 'nodes') ?? { hosts: 1 };
+  const canaryNodes = namedCanary(options);
+  const canary = (canaryNodes === undefined ? amountOf(options, 'canary', 'nodes') : null) ?? { hosts: 1 };
   const maxUnavailable = amountOf(options, 'maxUnavailable', 'nodes') ?? DEFAULT_UNAVAILABLE;
   const maxFail = amountOf(options, 'maxFail', 'nodes') ?? { hosts: 0 };
   return {
@@ -333,8 +335,10 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
       canary: total === 1 ? 0 : hostsOf(canary, total),
       maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
       maxFail: hostsOf(maxFail, total),
+      order: orderOf(options),
       inBatches: true,
     }),
+    canaryNodes,
   };
 }
 

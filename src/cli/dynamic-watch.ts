@@ -58,13 +58,13 @@ export function watchRollout(
   const { clock, output } = services;
   const now = (): number => clock.now().getTime();
   const { timeoutMs, wait } = rollout;
-  const none = { title, startedAt: now(), nodes: [], batch: '', batches: new Map(), endedAt: new Map(), final: null };
+  const none = { title, startedAt: now(), rules: null, nodes: [], batch: '', batches: new Map(), endedAt: new Map(), final: null };
   const limitsOf = (minReadyMs: number): RolloutLimits => ({ timeoutMs, minReadyMs, waitsForTrial: wait === 'good' });
   let state: RolloutState = { ...none, limits: limitsOf(0) };
   let results: ResultLines | null = null;
   const view = (): LiveView => rolloutView(state, now());
   const display = liveDisplay(services, view);
-  page?.show(rolloutSource(title, none.startedAt, { shown: () => state, view, rulesFor: rollout.rulesFor }));
+  page?.show(rolloutSource(title, none.startedAt, { shown: () => state, view }));
   const folds = !asEvents && output.status !== undefined && (reporter.verbosity ?? 0) === 0;
   return {
     startedAt: none.startedAt,
@@ -77,6 +77,9 @@ export function watchRollout(
       const listener = lines === null ? every : { ...every, ...foldingListener(lines, now) };
       return {
         ...listener,
+        starts: (rules) => {
+          state = { ...state, rules };
+        },
         batch: (batch) => {
           lines?.close();
           const batches = new Map([...state.batches, ...batch.names.map((name) => [name, batch] as const)]);

@@ -18,13 +18,14 @@ import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { outputRequest } from './request-parts.ts';
-import { addRolloutOptions, canaryOption } from './rollout-options.ts';
+import { addOrderOption, addRolloutOptions, canaryOption } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption } from './writing-options.ts';
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
   addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
+  addOrderOption(apply, 'that of the fleet file, or of the saved plan');
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
@@ -137,8 +138,8 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, pag
 }
 
 /** Shows the folded plan with its counts, and asks. */
-async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
-  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }, { showPlanText }] = await Promise.all([
+async function approve(services: Services, { outcomes, canary, batches, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
+  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, orderLine, planSummary }, { showPlanText }] = await Promise.all([
     import('../fleet/run/fleet-failure.ts'),
     import('./fleet-report.ts'),
     import('./output/show-plan.ts'),
@@ -147,7 +148,7 @@ async function approve(services: Services, { outcomes, canary, access }: PlanToA
   const lines = foldedLines(outcomes, output);
   showPlanText(
     services.output,
-    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]),
+    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), ...orderLine(batches), planSummary(outcomes)]),
     output,
   );
   return (await services.confirm('Apply these changes? [y/N] ')) === true;

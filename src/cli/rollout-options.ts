@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
+import type { RolloutOrder } from '../maintenance/start-order.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { flagNumber, flagText, parseSelector } from './request-parts.ts';
@@ -30,7 +31,7 @@ export function addRolloutOptions(
       )
       .option(
         '--max-unavailable <hosts>',
-        `maximum number or percentage of hosts changed at once, with those that are down already; does not limit how many hosts are inspected at once; alias: --serial (default: ${maxUnavailable})`,
+        `maximum number or percentage of hosts changed at once, with those that are down already; inspections are not limited; alias: --serial (default: ${maxUnavailable})`,
       )
       .addOption(new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp())
       .option(
@@ -47,12 +48,30 @@ export function addRolloutOptions(
 export function canaryOption(defaultText = '1'): Option {
   return new Option(
     '--canary <hosts>',
-    `canaries, changed before all other hosts; if one fails, no other host is changed: number, percentage, host, group, or label such as pool=edge; a number or percentage takes workers first, in file order; 0: none (default: ${defaultText})`,
+    `canaries, changed first; the others follow only if they succeed: number, percentage, comma-separated hosts or groups, or label such as pool=edge; a number takes workers first; 0: none (default: ${defaultText})`,
   );
 }
 
+/**
+ * `--order` of a command that changes hosts or Nodes.
+ * @param defaultText of the help
+ */
+export function addOrderOption(command: Command, defaultText = 'that of the fleet file', noun: 'hosts' | 'nodes' = 'hosts'): Command {
+  const text = `order after the canaries. zone: one zone after the other (label topology.kubernetes.io/zone of the Nodes), unknown zones last. spread: ${noun} of different zones together (default: ${defaultText})`;
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
+    rollout.addOption(new Option('--order <order>', text).choices([...ORDERS])),
+  );
+}
+
+const ORDERS: readonly [RolloutOrder, ...RolloutOrder[]] = ['zone', 'spread'];
+
+/** `--order`. */
+export function orderOf(options: CommandOptions): RolloutOrder | undefined {
+  return ORDERS.find((order) => order === options.order);
+}
+
 /** `addRolloutOptions` for a command with `--host` in place of a fleet file. */
-export function addHostRolloutOptions(command: Command, canary: '0' | '1' = '0'): Command {
+export function addHostRolloutOptions(command: Command, canary: Option | '0' | '1' = '0'): Command {
   return addRolloutOptions(command, { canary, maxUnavailable: String(DEFAULT_PARALLEL) });
 }
 
@@ -67,17 +86,27 @@ export function parallelOf(options: CommandOptions): number {
  * @throws AppError USAGE (exit code 2)
  */
 export function rulesRequest(options: CommandOptions, { namesCanary = false }: { readonly namesCanary?: boolean } = {}): RulesRequest {
-  const canary = flagText(options, 'canary');
-  const isNamed = namesCanary && canary !== undefined && /[^0-9%.-]/.test(canary);
+  const canaryHosts = namesCanary ? namedCanary(options) : undefined;
   if (options.serial !== undefined && options.maxUnavailable !== undefined)
     throw usageError('--serial is the same as --max-unavailable', 'Pass one of the two');
   return {
     parallel: parallelOf(options),
-    canary: (isNamed ? null : amountOf(options, 'canary')) ?? undefined,
-    ...(isNamed ? { canaryHosts: canary.includes('=') ? parseSelector(canary, '--canary') : canary } : {}),
+    canary: (canaryHosts === undefined ? amountOf(options, 'canary') : null) ?? undefined,
+    canaryHosts,
+    ...(options.order === undefined ? {} : { order: orderOf(options) }),
     maxUnavailable: amountOf(options, options.serial === undefined ? 'maxUnavailable' : 'serial'),
     maxFail: amountOf(options, 'maxFail'),
   };
+}
+
+/**
+ * The canaries that `--canary` names, as a list of names or a label selector; undefined: a number, or no canary is given.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function namedCanary(options: CommandOptions): RulesRequest['canaryHosts'] {
+  const text = flagText(options, 'canary');
+  if (text === undefined || !/[^0-9%.-]/.test(text)) return undefined;
+  return text.includes('=') ? parseSelector(text, '--canary') : text.split(',').filter((name) => name !== '');
 }
 
 /**

@@ -17,6 +17,7 @@ import {
 import type { Change } from '../host/plan/change.ts';
 import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
+import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { Services } from './output/services.ts';
 import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
 import { shownBefore } from './output/shown-before.ts';
@@ -74,11 +75,12 @@ export async function runOnHosts<Command extends HostsCommand>(
     const { outcomes, failure } = result;
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
-    const plan = documentOf(command, results, output);
+    const plan = documentOf(command, { results, batches: result.batches }, output);
     if (run.dryRun || output.format !== 'text') {
-      const folded = isSingle || output.format !== 'text' ? undefined : (await import('./fleet-report.ts')).foldedPlanLines;
+      const report = isSingle || output.format !== 'text' ? null : await import('./fleet-report.ts');
       const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
-      showPlanText(services.output, renderPlan(plan, output, folded?.(changed, output)), output);
+      const lines = report && [...report.foldedPlanLines(changed, output), ...report.orderLine(result.batches)];
+      showPlanText(services.output, renderPlan(plan, output, lines ?? undefined), output);
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
@@ -161,10 +163,11 @@ async function approve(
 
 function documentOf(
   { warnings, cluster, skippedPhases, changesNoHost = false }: HostsCommand,
-  results: readonly WorkflowResult[],
+  { results, batches }: { readonly results: readonly WorkflowResult[]; readonly batches: readonly PlannedBatch[] },
   { showOrigin }: Pick<PlanRequest, 'showOrigin'>,
 ) {
   const hosts = results.map(({ host: { origins, ...host } }) => (showOrigin && origins !== undefined ? { ...host, origins } : host));
+  const inOrder = batches.length > 1 ? { batches: batches.map(({ names }) => names) } : {};
   const document = planDocument(hosts, [...warnings, ...results.flatMap((result) => result.warnings)], cluster);
-  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }) };
+  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }), ...inOrder };
 }

@@ -33,7 +33,7 @@ import {
   kubeletRunRequest,
   planRequest,
 } from './request-parts.ts';
-import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
+import { addHostRolloutOptions, addOrderOption, canaryOption, rulesRequest } from './rollout-options.ts';
 import { CONTROL_PLANE_HOST_HELP, defineDiff, defineUpgradePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
@@ -51,9 +51,12 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
     addPageOptions(
       addReasonOption(
         addConfirmOptions(
-          addHostRolloutOptions(
-            addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
-            '1',
+          addOrderOption(
+            addHostRolloutOptions(
+              addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+              canaryOption('1 of each role'),
+            ),
+            'as given',
           ),
         ),
       ),
@@ -111,6 +114,7 @@ function addUpgradeOptions(command: Command): Command {
 }
 
 function upgradeRequest(args: readonly string[], options: CommandOptions): WithPlan<UpgradeNodeRequest> & PageFlags {
+  const rules = rulesRequest(options, { namesCanary: true });
   return {
     ...pageFlags(options),
     config: flagText(options, 'config'),
@@ -120,7 +124,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): WithP
     fields: fieldsRequest(options),
     plan: planRequest(options),
     run: kubeletRunRequest(options, phaseName(args)),
-    rules: rulesRequest(options),
+    rules: { ...rules, canary: rules.canary ?? { hosts: 1 } },
     writing: writingRequest(options, 'upgrade node'),
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,

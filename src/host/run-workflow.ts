@@ -51,6 +51,8 @@ export interface WorkflowResult {
   readonly isDown?: boolean;
   /** A control plane: changed while no other host of the run is. Default: false. */
   readonly isExclusive?: boolean;
+  /** Stage of the host in the run, if only its inspection shows the stage. */
+  readonly stage?: number;
 }
 
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */

@@ -93,12 +93,19 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
   };
 }
 
+/** Members that are changed together. `isDown`: they are down before. */
+export interface PlannedBatch {
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  readonly isDown: boolean;
+}
+
 /**
  * The batches if every member succeeds; those of members that are down (`isDown`) have an unpredictable result.
  * `blocked` names the members whose unavailability prevents any start.
  */
 export function planBatches(members: readonly RolloutMember[], rules: RolloutRules) {
-  const batches: { readonly names: readonly string[]; readonly isCanary: boolean; readonly isDown: boolean }[] = [];
+  const batches: PlannedBatch[] = [];
   let now = members.map(succeeding);
   for (;;) {
     const { start, isCanary, blocked } = nextStep(now, rules);

@@ -1,5 +1,6 @@
 import type { Json } from '../../base/json.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
+import type { Labels } from '../../kube/label-selector.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -27,6 +28,7 @@ export type Backend = 'native' | 'agent';
 /** The dynamic configuration of a Node. */
 export interface NodeConfig {
   readonly name: string;
+  readonly labels: Labels;
   /** e.g. `v1.21.0`; empty if the kubelet has not reported it. */
   readonly kubeletVersion: string;
   readonly minor: Minor | null;
@@ -78,6 +80,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   const heartbeat = new Date(readyHeartbeat(node) ?? Number.NaN);
   return {
     name: node.metadata.name,
+    labels: node.metadata.labels ?? {},
     kubeletVersion,
     minor,
     backend,

@@ -19,7 +19,7 @@ import {
 } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
-import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts } from '../workflows/rollout.ts';
+import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts, rolloutMember } from '../workflows/rollout.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout } from './perform-rollout.ts';
 import {
@@ -107,11 +107,7 @@ export function planRollout(
   by: AssignedBy,
 ): readonly PhasePlan[] {
   const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
-  const stages = nodes.map(({ name, isReady }) => ({
-    name,
-    isDown: !isReady,
-    state: changes.get(name) === null ? ('changed' as const) : ('queued' as const),
-  }));
+  const stages = nodes.map((node) => rolloutMember(node, changes.get(node.name) === null ? 'changed' : 'queued'));
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)
     throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });

@@ -169,7 +169,7 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
     ...run,
     allowPodLoss: false,
     listener: run.listenerFor({ total: run.names.length, prefix: 'rollback, ' }),
-    rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true },
+    rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true, order: undefined },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });

@@ -16,6 +16,7 @@ import {
   type RolloutPorts,
   type RolloutResult,
   type RolloutStage,
+  rolloutMember,
 } from './rollout.ts';
 
 /** A node and its new assignment; null: none. */
@@ -126,6 +127,7 @@ class Rollout {
     const { rules, listener, rollout } = this.#run;
     const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_PER_POLL));
     await this.#look();
+    listener.starts?.(rules);
     for (;;) {
       listener.progress?.(this.#outcomes());
       const { start, isCanary, blocked, stopped } = nextStep(this.#nodes(), rules);
@@ -156,11 +158,12 @@ class Rollout {
   }
 
   #nodes() {
-    return this.#members.map(({ target, stage, validated, isGone }) => ({
-      name: target.name,
-      state: stage,
-      isDown: !isGone && !validated.config.isReady,
-    }));
+    return this.#members.map(({ stage, validated, isGone }) => {
+      const member = rolloutMember(validated.config, stage);
+      // A failed control plane is restored first.
+      const place = this.#run.rules.downFirst === true ? { stage: 0 } : {};
+      return { ...member, ...place, isDown: member.isDown && !isGone };
+    });
   }
 
   #outcomes(): readonly RolloutOutcome[] {

@@ -1,6 +1,8 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { AppError } from '../../base/errors.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
+import { isControlPlaneNode, zoneOfLabels } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { MemberState, RolloutRules } from '../../maintenance/next-step.ts';
 import type { Backend } from '../status/node-config.ts';
@@ -21,6 +23,8 @@ export interface RolloutOptions {
   /** Null: 30 seconds with several nodes, none with one. */
   readonly minReadyMs: number | null;
   rulesFor(total: number): RolloutRules;
+  /** The canaries by name or label, in place of their number. Absent: not named. */
+  readonly canaryNodes?: readonly string[] | LabelSelector | undefined;
 }
 
 /** How nodes are assigned a configuration. */
@@ -56,8 +60,16 @@ export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number):
   return total > 1 && wait === 'trial' ? MIN_READY_MS : 0;
 }
 
+/** A node as a member of a rollout. Control planes are changed after the workers, one at a time. */
+export function rolloutMember({ name, labels, isReady }: AssessedNode['config'], state: MemberState) {
+  const isExclusive = isControlPlaneNode(labels);
+  return { name, state, isDown: !isReady, zone: zoneOfLabels(labels), stage: isExclusive ? 1 : 0, isExclusive };
+}
+
 /** Callbacks for the progress of a rollout. */
 export interface RolloutListener {
+  /** Called once, with the rules of the rollout. */
+  starts?(rules: RolloutRules): void;
   /** `number` starts at 1; `down` are nodes of the rollout that are already unavailable. */
   batch?(batch: {
     readonly number: number;

@@ -87,7 +87,7 @@ export function unknownHost({ file, hosts }: Pick<ResolvedFleet, 'file' | 'hosts
 }
 
 /** The Node of a host by the fleet file: declared, else with the name of the host, unless another host declares that. */
-function nodesByFile(hosts: readonly Selectable[]): (host: Selectable) => string | null {
+export function nodesByFile(hosts: readonly Selectable[]): (host: Selectable) => string | null {
   const declared = new Set(hosts.map(declaredNode));
   return (host) => declaredNode(host) ?? (declared.has(host.name.toLowerCase()) ? null : host.name.toLowerCase());
 }

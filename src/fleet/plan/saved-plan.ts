@@ -59,6 +59,10 @@ const savedPlan = z
     ignorePreflightErrors: texts,
     /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
     canary: optional(texts),
+    /** Of the hosts after the canary, by the zones of their Nodes. Absent: the order of the file. */
+    order: optional(z.enum(['zone', 'spread'])),
+    /** The names of the hosts in the batches of a run without failures. Absent: the canary, and then all others. */
+    batches: optional(z.array(texts).readonly()),
     /** Shared content of hosts is stored once. */
     changes: z
       .record(text, z.strictObject({ changes: z.array(jsonObject).readonly(), deferred: z.array(jsonObject).readonly() }).readonly())

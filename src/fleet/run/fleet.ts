@@ -11,12 +11,10 @@ import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
 
 /** A host of a run. */
-export interface FleetMember {
+export interface FleetMember extends Pick<RolloutMember, 'stage' | 'zone'> {
   readonly name: string;
   /** The Node that the fleet file declares. */
   readonly node?: string | undefined;
-  /** Stage: a member starts when all members of lower stages have ended. Default: 0. */
-  readonly stage?: number;
   /**
    * Changed while no other member is, and inspected after similar members that already started have ended,
    * because their changes affect it.
@@ -133,6 +131,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 /** A host and its state in the run. */
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
+  stage: number | undefined;
   isDown: boolean;
   isExclusive: boolean;
   isVerified: boolean;
@@ -161,8 +160,8 @@ class FleetRun {
     this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : rules;
     this.#ports = ports;
     this.#members = members.map((member) => {
-      const { name, stage, isExclusive = false, isNeeded } = member;
-      const place = rules.dryRun ? { isExclusive: false } : { stage, isExclusive, isNeeded };
+      const { name, stage, zone, isExclusive = false, isNeeded } = member;
+      const place = rules.dryRun ? { stage: undefined, isExclusive: false } : { stage, zone, isExclusive, isNeeded };
       const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
       return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
@@ -264,6 +263,7 @@ class FleetRun {
     one.open = found.value;
     one.isDown = found.value.planned.isDown === true;
     one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
+    if (!this.#rules.dryRun) one.stage ??= found.value.planned.stage;
     return found.value;
   }
 

@@ -1,12 +1,20 @@
+import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
-import { type AssignmentRequest, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
+import {
+  type Assignment,
+  type AssignmentRequest,
+  checkAssignment,
+  executeAssignment,
+  planRollout,
+} from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout } from '../../dynamic/use-cases/perform-rollout.ts';
 import { assignedBy, type RolloutPorts } from '../../dynamic/workflows/rollout.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { drainingOf } from './draining.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
@@ -16,6 +24,38 @@ export interface AssignToNodesRequest extends AssignmentRequest {
   readonly choice: NodeChoice;
   readonly cluster: KubeconfigRequest;
   readonly run: RunSettings;
+}
+
+/**
+ * The options of a rollout, with the canaries that `--canary` names: by the name of a Node, or of a host or group of the fleet
+ * file, or by a label of the Nodes.
+ * @throws AppError USAGE (exit code 2) if no selected node has the name or label
+ */
+async function withNamedCanaries(
+  services: NodeCommandPorts,
+  { rollout, choice }: Pick<AssignToNodesRequest, 'rollout' | 'choice'>,
+  { cluster, nodes }: { readonly cluster: Cluster; readonly nodes: Assignment['nodes'] },
+): Promise<AssignmentRequest['rollout']> {
+  const { canaryNodes } = rollout;
+  if (canaryNodes === undefined) return rollout;
+  const selected = new Set(nodes.map(({ name }) => name));
+  const named = async (text: string): Promise<readonly string[]> => {
+    const isNamed = hostMatcher(patternOf(text).name);
+    const found = nodes.filter(({ name }) => isNamed({ name, groups: [] })).map(({ name }) => name);
+    if (found.length > 0 || choice.kind === 'selector') return found;
+    const ofChoice = choice.kind === 'names' ? { ...choice, names: [text] } : { ...choice, selection: { limit: [text], groups: [] } };
+    return (await findNodeNames(services, cluster, ofChoice, { changes: true })).filter((name) => selected.has(name));
+  };
+  const wanted =
+    'matches' in canaryNodes
+      ? [[canaryNodes.text, nodes.filter(({ labels }) => canaryNodes.matches(labels)).map(({ name }) => name)] as const]
+      : await Promise.all(canaryNodes.map(async (text) => [text, await named(text)] as const));
+  for (const [text, found] of wanted)
+    if (found.length === 0)
+      throw usageError(`--canary ${text}: no selected node has this name or label`, 'List the nodes: kubectl get nodes --show-labels');
+  const canaryOrder = [...new Set(wanted.flatMap(([, found]) => found))];
+  const canary = nodes.length === 1 ? 0 : canaryOrder.length;
+  return { ...rollout, rulesFor: (total) => ({ ...rollout.rulesFor(total), canary, canaryOrder }) };
 }
 
 /** What `dynamic assign` and `dynamic reset` share. */
@@ -30,12 +70,13 @@ export async function assignToNodes(
   request: AssignToNodesRequest,
   view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
 ) {
-  const { choice, rollout, assigned } = request;
+  const { choice, assigned } = request;
   const { reporter } = view;
   const text = assigned?.kind === 'file' ? await services.input.readText(assigned.pushed.file) : null;
   const assign = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const checked = await checkAssignment(services, cluster, request, { names, text, reporter });
+    const rollout = await withNamedCanaries(services, request, { cluster, nodes: checked.nodes });
     if (request.run.dryRun)
       return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
@@ -43,7 +84,7 @@ export async function assignToNodes(
     const draining = policy === undefined || run === null ? undefined : { policy, run };
     return {
       kind: 'ended' as const,
-      end: await executeAssignment(services, cluster, checked, { ...request, ...view, selector, draining }),
+      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, selector, draining }),
     };
   };
   return withCluster(services, request.cluster, assign, reporter);

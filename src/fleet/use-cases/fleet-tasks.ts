@@ -116,6 +116,7 @@ async function tasksOfPlan(
     signer,
     request: {
       ...withPlan(request, plan, signer),
+      ...(plan.order === undefined ? {} : { rules: { order: plan.order, ...request.rules } }),
       takeOver,
       run: {
         ...request.run,

@@ -1,6 +1,7 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
+import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import { signatureFileOf } from '../plan/plan-signatures.ts';
@@ -13,8 +14,9 @@ import {
   savePlan,
 } from '../plan/saved-plan.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
+import { type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
+import { hasOrder, plannedBatches } from '../run/planned-batches.ts';
 import type { PlanToApprove } from './approve-plan.ts';
 import { type FleetRunRequest, toPlan } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
@@ -57,8 +59,8 @@ export async function planFleet(
   const fleet = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
-  const rules = fleetRules(request, hosts.length);
   const canaries = canaryRules(request.rules, hosts, { selected: hosts });
+  const rules = { ...fleetRules(request, hosts.length), ...canaries };
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
@@ -74,10 +76,11 @@ export async function planFleet(
       createdAt: services.clock.now(),
       validForMs: validForMs ?? (signingKey === undefined ? PLAN_VALID_FOR_MS : SIGNED_PLAN_VALID_FOR_MS),
     };
+    const batches = access === null ? [] : plannedBatches(run.members, outcomes, rules);
     const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
-    const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}) };
+    const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}), ...orderOf(rules, batches) };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
-    view.planned({ outcomes, canary, access, document });
+    view.planned({ outcomes, canary, batches, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
       const text = `${JSON.stringify(document)}\n`;
@@ -91,6 +94,14 @@ export async function planFleet(
   } finally {
     await run.close();
   }
+}
+
+/** The order of a saved plan, and its batches if they are more than a canary and the others. */
+function orderOf({ order }: Pick<FleetRules, 'order'>, batches: readonly PlannedBatch[]): Pick<PlanContext, 'order' | 'batches'> {
+  return {
+    ...(order === undefined ? {} : { order }),
+    ...(hasOrder(batches) ? { batches: batches.map(({ names }) => names) } : {}),
+  };
 }
 
 function notToBeSaved(): AppError {

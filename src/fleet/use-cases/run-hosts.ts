@@ -7,14 +7,17 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { PlanOnHost } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { PlannedBatch } from '../../maintenance/next-step.ts';
+import type { Selectable } from '../file/select.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
 import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
+import { plannedBatches } from '../run/planned-batches.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';
-import { fleetRules, type RulesRequest } from './fleet-rules.ts';
+import { fleetRules, namedCanaries, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 
 /** The options of a command over hosts that its run reads. */
@@ -30,6 +33,12 @@ export interface HostsSettings {
 export interface HostsCommand {
   readonly targets: readonly HostTarget[];
   readonly planHost: PlanOnHost;
+  /** The hosts by the fleet file, in the order of the targets, for `--canary`. Absent: the command does not name canaries. */
+  readonly hosts?: readonly Selectable[];
+  /** The zone of a host, for `--order`. */
+  readonly zoneOf?: (host: Selectable) => string | undefined;
+  /** Canaries wait for earlier stages, and each stage has its own. */
+  readonly hasCanaryPerStage?: boolean;
   readonly cluster: Cluster | null;
   /** The plan of the run lists no host. */
   readonly changesNoHost?: boolean;
@@ -77,12 +86,19 @@ export async function closingOpened<Result>(action: (opened: CommandScope['opene
 type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
 
 /** A host of a run, its workflow, and its place in the run. */
-export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'isExclusive'> {
+export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'zone' | 'isExclusive'> {
   readonly target: HostTarget;
   readonly planHost: PlanOnHost;
   /** Throws to refuse the host before it is connected. */
   readonly precheck?: (() => void) | undefined;
   readonly approved?: ApprovedOperations | undefined;
+}
+
+/** The results of hosts, and the failure of the run; null: all hosts succeeded. */
+export interface HostsResult extends FleetResult {
+  readonly failure: AppError | null;
+  /** Of a dry run: the hosts in the order in which they would be changed. */
+  readonly batches: readonly PlannedBatch[];
 }
 
 /** No canary, and the default limit of failed hosts. */
@@ -101,17 +117,23 @@ export async function runTargets(
   command: HostsCommand,
   settings: HostsSettings,
   observer: FleetPorts,
-): Promise<FleetResult & { readonly failure: AppError | null }> {
+): Promise<HostsResult> {
   const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
   const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
   const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
-  const hosts = targets.map((target) => ({ target, planHost, approved: command.approved?.get(targetName(target)) }));
+  const hosts = targets.map((target, i) => {
+    const named = command.hosts?.[i];
+    const zone = named === undefined ? undefined : command.zoneOf?.(named);
+    return { target, planHost, zone, approved: command.approved?.get(targetName(target)) };
+  });
+  const canaries = canariesOf(command, rules);
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
     {
       ...limits,
+      ...canaries,
       parallel,
       maxOpen: inspectsFirst ? maxOpen : parallel,
       verifyUnchanged: true,
@@ -120,7 +142,19 @@ export async function runTargets(
     },
     observer,
   );
-  return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+  const members = hosts.map(({ target, zone }) => ({ name: targetName(target), zone }));
+  const batches = run.dryRun ? plannedBatches(members, result.outcomes, { ...limits, ...canaries, parallel, maxOpen }) : [];
+  return { ...result, batches, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+}
+
+/** The canaries that `--canary` names. */
+function canariesOf(
+  { hosts, hasCanaryPerStage = false }: Pick<HostsCommand, 'hosts' | 'hasCanaryPerStage'>,
+  rules: RulesRequest | undefined,
+): Pick<FleetRules, 'canary' | 'canaryOrder' | 'hasCanaryPerStage'> | { readonly hasCanaryPerStage: boolean } {
+  if (rules?.canaryHosts === undefined || hosts === undefined) return { hasCanaryPerStage };
+  const canaryOrder = namedCanaries(hosts, rules.canaryHosts, 'Pass names of the hosts of --host; labels are those of the fleet file');
+  return { hasCanaryPerStage, canary: hosts.length === 1 ? 0 : canaryOrder.length, canaryOrder };
 }
 
 /** With a single host, its error is reported unchanged, without the name of the host. */
