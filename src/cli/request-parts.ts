@@ -121,7 +121,7 @@ export function runRequest(options: CommandOptions, onlyPhase?: string): RunSett
   };
 }
 
-/** `--no-drain`, `--force-drain` and `--drain-timeout` of a command that has them. */
+/** `--no-drain`, `--force-drain`, `--drain-timeout` and `--settle` of a command that has them. */
 export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'> {
   if (options.drain === undefined) return {};
   const example = 'Pass for example --drain-timeout 10m';
@@ -131,6 +131,7 @@ export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'
       isAllowed: options.drain !== false,
       isForced: options.forceDrain === true,
       timeoutMs,
+      settleMs: flagDuration(options, 'settle', { example: 'Pass for example --settle 5m; 0s: do not wait' }) ?? 0,
       acceptsLoss: options.allowPodLoss === true,
     },
   };

@@ -14,10 +14,17 @@ export interface RunSettings {
   readonly allow?: Impact | undefined;
   /**
    * How nodes are drained for a change of class drain or unsafe. `acceptsLoss`: a node that may not be drained is changed
-   * with its pods. Undefined: the run drains no node.
+   * with its pods. `settleMs`: time limit for evicted pods to be Ready elsewhere; absent: not waited for. Undefined: the run
+   * drains no node.
    */
   readonly drain?:
-    | { readonly isAllowed: boolean; readonly isForced: boolean; readonly timeoutMs: number; readonly acceptsLoss?: boolean }
+    | {
+        readonly isAllowed: boolean;
+        readonly isForced: boolean;
+        readonly timeoutMs: number;
+        readonly settleMs?: number;
+        readonly acceptsLoss?: boolean;
+      }
     | undefined;
   /** For a change that would end pods of the node; `ignore`: the plan is never applied. */
   readonly podLoss: 'refuse' | 'warn' | 'ignore';

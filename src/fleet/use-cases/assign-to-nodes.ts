@@ -80,7 +80,7 @@ export async function assignToNodes(
     if (request.run.dryRun)
       return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
-    const { policy, run = null } = (await drainingOf(services, request.run)) ?? {};
+    const { policy, run = null } = (await drainingOf(services, request.run, names.length)) ?? {};
     const draining = policy === undefined || run === null ? undefined : { policy, run };
     return {
       kind: 'ended' as const,

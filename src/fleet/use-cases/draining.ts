@@ -6,13 +6,18 @@ import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts
 import type { LockOwnerPorts } from '../ports.ts';
 import type { Draining } from '../run/workflow-member.ts';
 
-/** How the nodes of a run are drained, in a dry run only forecast; undefined: not at all. */
+/**
+ * How the nodes of a run are drained, in a dry run only forecast; undefined: not at all.
+ * @param count number of hosts or Nodes of the run: after the only one, nothing waits for its evicted pods
+ */
 export async function drainingOf(
   { self, newId, clock }: LockOwnerPorts & { readonly clock: Clock },
   { drain, dryRun }: Pick<RunSettings, 'drain' | 'dryRun'>,
+  count: number,
 ): Promise<Draining | undefined> {
   if (drain === undefined) return undefined;
-  if (dryRun) return { policy: drain, forecast: memoized(readClusterView) };
+  const policy = count === 1 ? { ...drain, settleMs: 0 } : drain;
+  if (dryRun) return { policy, forecast: memoized(readClusterView) };
   const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
-  return { policy: drain, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+  return { policy, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
 }

@@ -71,7 +71,7 @@ export async function fleetMembers(
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request);
-  const draining = await drainingOf(services, run);
+  const draining = await drainingOf(services, run, tasks.length);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,

@@ -188,7 +188,7 @@ export async function runHosts(
 ): Promise<FleetResult> {
   const claims = nodeClaims();
   const writeOptions = hostWriteOptions(ports, { writing, run });
-  const draining = await drainingOf(ports, run);
+  const draining = await drainingOf(ports, run, hosts.length);
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
     hosts.map(async ({ target, planHost, precheck, approved, ...place }): Promise<FleetMember> => {

@@ -25,6 +25,15 @@ export function drainFailed(node: string, ended: 'timeout' | 'permission', pods:
 
 const MOST_PODS = 5;
 
+/** The run continues. */
+export function notSettled(node: string, workloads: readonly string[], timeoutMs: number): Problem {
+  return {
+    code: 'PODS_NOT_SETTLED',
+    host: node,
+    message: `${timeoutMs / 1000} s after the node returned to service, these controllers have fewer Ready pods than before the drain: ${namesOf(workloads)}. The run continues. To wait longer, use --settle`,
+  };
+}
+
 /** Another client uncordoned the node, or another run took it over. */
 export function holdLost(node: string): Problem {
   return {
