@@ -5,7 +5,7 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import { addDrainOptions } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
+import type { DynamicAssignRequest, DynamicResetRequest, DynamicUndoRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addBackend, defineGc, defineInspect, defineReads } from './dynamic-read-command.ts';
 import {
@@ -22,13 +22,14 @@ import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
-import { readReason } from './writing-options.ts';
+import { readReason, undoIdOf } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
   definePush(dynamic, on);
   defineAssign(dynamic, on);
   defineReset(dynamic, on);
+  defineUndo(dynamic, on);
   defineReads(dynamic, on);
   defineGc(dynamic, on);
   defineInspect(dynamic, on);
@@ -115,6 +116,34 @@ function defineReset(dynamic: Command, on: On): void {
   );
 }
 
+function defineUndo(dynamic: Command, on: On): void {
+  const undo = dynamic
+    .command('undo')
+    .description('Return nodes to the assignment before their last one, or to an earlier one, in batches')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file')
+    .option(
+      '--to <id>',
+      "run after which the nodes had the desired assignment (an id of dynamic history), or 'oldest' (default: before the last change)",
+    )
+    .option('-y, --yes', 'do not ask before changing the nodes')
+    .option('--allow-pod-loss', 'also return to a configuration that would terminate running pods or prevent new pods from starting');
+  addWait(
+    addRollout(addBackend(undo), { good: ' or with --wait good' }),
+    ['trial', 'good', 'none'],
+    `${ASSIGN_STATES}. A node without an earlier ConfigMap runs its local configuration`,
+  );
+  addDrainOptions(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(undo)))));
+  addSections(
+    on(undo, undoRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicUndo(...args)),
+    { notes: UNDO_NOTES, examples: UNDO_EXAMPLES },
+  );
+}
+
+function undoRequest(args: readonly string[], options: CommandOptions): DynamicUndoRequest {
+  const request = resetRequest(args, options);
+  return { ...request, to: undoIdOf(options, 'dynamic history'), yes: options.yes === true, allowPodLoss: options.allowPodLoss === true };
+}
+
 function addSigning(command: Command, nodes: string): Command {
   return command
     .option(
@@ -152,11 +181,22 @@ const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file
   kubeletadm dynamic assign --group edge -f fleet.yaml \\
     --configmap kubeletadm-system/node-config-g2gfckm55t --dry-run`;
 
+const UNDO_NOTES = `Each Node records its last ten assignments by kubeletadm (annotation kubeletadm.dev/config-history); dynamic history shows them. The command refuses, before any change, a node that has been assigned something else since, and a ConfigMap that was deleted or changed since. Because the node itself can write its record, only ConfigMaps that dynamic push has created are assigned; others need dynamic assign.
+
+undo is recorded as a change: a second undo restores the assignment before the first. To resume an interrupted undo, run the command again for the same nodes.`;
+
+const UNDO_EXAMPLES = `  kubeletadm dynamic undo node1 --dry-run
+  kubeletadm dynamic undo --selector pool=edge --reason "OPS-1234: pods were evicted"
+  # back to the assignment after a run, whose id is in the column RUN
+  kubeletadm dynamic history node1
+  kubeletadm dynamic undo node1 --to 3f2a9c10`;
+
 const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubelet
   kubeletadm dynamic push kubelet.yaml
   kubeletadm dynamic assign node1 --configmap kubeletadm-system/node-config-g2gfckm55t
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
+  kubeletadm dynamic undo node1
   kubeletadm dynamic reset node1
   # a kubelet in a crash loop
   kubeletadm dynamic inspect root@10.0.0.11 --repair`;

@@ -1,4 +1,4 @@
-import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
@@ -19,7 +19,7 @@ import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/do
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { Services } from './output/services.ts';
-import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
+import { type PlanRequest, renderPlan, requireTerminal, showPlanText, type WithPlan } from './output/show-plan.ts';
 import { shownBefore } from './output/shown-before.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
@@ -140,13 +140,6 @@ async function runWatched(
     },
   }).finally(() => watch.close());
   return { watch, result };
-}
-
-/** @throws AppError USAGE (exit code 2) if the operator cannot be asked */
-function requireTerminal({ canAsk }: Services, { format }: PlanRequest, title: string): void {
-  if (canAsk && format === 'text') return;
-  const why = format === 'text' ? 'standard input is not a terminal' : `-o ${format} prints only the plan`;
-  throw usageError(`${title} asks before it changes anything, but ${why}`, 'Add --yes. To see the plan first, add --dry-run');
 }
 
 /** Shows the plan with its counts, and asks. */

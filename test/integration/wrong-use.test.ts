@@ -58,7 +58,11 @@ describe('an invalid command line', () => {
     ['a misspelt name of subcommands, with their option', ['statsu', '-f', 'a'], 'unknown command statsu. Did you mean status?'],
     ['a misspelt name of another program', ['rolback'], 'unknown command rolback. Did you mean undo, fleet revert or dynamic assign?'],
     ['a subcommand of another program', ['fleet', 'undo'], 'unknown command fleet undo. Did you mean fleet revert?'],
-    ['the same name in another group', ['dynamic', 'rollback'], 'unknown command dynamic rollback. Did you mean dynamic assign?'],
+    [
+      'the same name in another group',
+      ['dynamic', 'rollback'],
+      'unknown command dynamic rollback. Did you mean dynamic undo or dynamic assign?',
+    ],
     [
       'a subcommand of another program, with a command of its own',
       ['fleet', 'diff'],

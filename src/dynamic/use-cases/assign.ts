@@ -17,8 +17,9 @@ import {
   findPayload,
   planAssignment,
 } from '../workflows/assign-config.ts';
+import { contentHash, readContentHashes } from '../workflows/config-contents.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
-import { readNodes } from '../workflows/read-nodes.ts';
+import type { RolloutTarget } from '../workflows/roll-out.ts';
 import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts, rolloutMember } from '../workflows/rollout.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout } from './perform-rollout.ts';
@@ -33,8 +34,9 @@ import {
 import { planMissingRights, type RestoredRights, restoreRights } from './restore-agent-rights.ts';
 
 export interface AssignmentRequest extends AssignmentSettings {
-  /** A ConfigMap, or a file that is pushed first. Null: the assignment is removed. */
+  /** A ConfigMap, or a file that is pushed first; or for each node its assignment before a change. Null: the assignment is removed. */
   readonly assigned:
+    | { readonly kind: 'previous'; readonly to: string | undefined }
     | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
     | { readonly kind: 'file'; readonly pushed: PushedFileRequest }
     | null;
@@ -45,8 +47,8 @@ export interface AssignmentRequest extends AssignmentSettings {
 /** A validated assignment, ready to be planned or executed. */
 export interface Assignment {
   readonly nodes: readonly NodeConfig[];
-  /** Null: the assignment is removed. */
-  readonly desired: ConfigSource | null;
+  /** The new assignment of each node. */
+  readonly targets: ReadonlyMap<string, RolloutTarget>;
   /** The ConfigMap that is stored first; null: it exists. */
   readonly push: PushPlan | null;
   /**
@@ -56,22 +58,31 @@ export interface Assignment {
   readonly fields: CheckedRisks['fields'];
   /** The RBAC rules of agents that are created first. */
   readonly rights: RestoredRights;
+  /** Hashes of the present and of the new content of the nodes, for their history. */
+  readonly contents: ReadonlyMap<string, string | null>;
 }
 
 /**
- * Reads the nodes and checks that they accept the assignment. Warnings are reported.
- * @param nodes.text content of the assigned file; null: no file is assigned
+ * Checks that nodes accept an assignment. Warnings are reported.
+ * @param given.text content of the assigned file; null: no file is assigned
  * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration, and for nodes
  *   whose pods the payload would end (PODS_AT_RISK)
  */
 export async function checkAssignment(
   ports: PushFilePorts,
   cluster: Cluster,
-  { backend, rollout, assigned, force, allowPodLoss }: AssignmentRequest,
-  { names, text, reporter }: { readonly names: readonly string[]; readonly text: string | null; readonly reporter: Reporter },
+  request: Pick<AssignmentRequest, 'rollout' | 'force' | 'allowPodLoss'> & {
+    readonly assigned: Exclude<AssignmentRequest['assigned'], { readonly kind: 'previous' }>;
+  },
+  { nodes, text, reporter }: { readonly nodes: readonly NodeConfig[]; readonly text: string | null; readonly reporter: Reporter },
 ): Promise<Assignment> {
-  const nodes = await readNodes(cluster, names, { backend });
-  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: new Map() };
+  const { rollout, assigned, force, allowPodLoss } = request;
+  const targetsOf = (desired: ConfigSource | null) => new Map(nodes.map(({ name }) => [name, { name, desired }]));
+  const present = nodes.map(({ source }) => source.source);
+  if (assigned === null) {
+    const contents = await readContentHashes(cluster, present);
+    return { nodes, targets: targetsOf(null), push: null, fields: new Map(), rights: new Map(), contents };
+  }
   if (!force) requireEnabled(nodes);
   const isReverted = rollout.onFailure === 'revert';
   const irreversible = nodes.filter(({ report, source }) => isReverted && report?.requiresSignature === true && source.source !== null);
@@ -94,7 +105,8 @@ export async function checkAssignment(
   const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
   const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
-  return { nodes, desired, push, fields, rights };
+  const contents = new Map([...(await readContentHashes(cluster, present)), [describeSource(desired), contentHash({ data })]]);
+  return { nodes, targets: targetsOf(desired), push, fields, rights, contents };
 }
 
 /**
@@ -102,11 +114,13 @@ export async function checkAssignment(
  * @throws AppError with exit code 3 when no node could start, as in a real run
  */
 export function planRollout(
-  { nodes, desired, push, fields, rights }: Assignment,
+  { nodes, targets, push, fields, rights }: Assignment,
   rollout: RolloutOptions,
   by: AssignedBy,
 ): readonly PhasePlan[] {
-  const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
+  const changes = new Map(
+    nodes.map((node) => [node.name, withFields(planAssignment(node, desiredOf(targets, node), by), fields.get(node.name))]),
+  );
   const stages = nodes.map((node) => rolloutMember(node, changes.get(node.name) === null ? 'changed' : 'queued'));
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)
@@ -130,38 +144,44 @@ export async function executeAssignment(
   ports: RolloutPorts,
   cluster: Cluster,
   assignment: Assignment,
-  run: Omit<DynamicRollout, 'names' | 'desired'>,
+  run: Omit<DynamicRollout, 'targets'>,
 ): ReturnType<typeof performRollout> {
-  const { nodes, desired, push, fields, rights } = assignment;
+  const { nodes, targets, push, fields, rights } = assignment;
   const { reporter, rollout } = run;
   reportImpact(fields, reporter);
   await restoreRights(cluster, rights, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
-  const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
-  await assignAll(ports, cluster, { nodes: silent, desired }, run);
+  const silent = nodes.filter((node) => node.status === null && desiredOf(targets, node) === null);
+  await assignAll(ports, cluster, { nodes: silent, targets }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
   const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf };
-  if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, draining, names: others.map(({ name }) => name), desired });
-  await assignAll(ports, cluster, { nodes: others, desired }, run);
+  if (rollout.wait !== 'none')
+    return performRollout(ports, cluster, { ...run, draining, targets: others.flatMap(({ name }) => targets.get(name) ?? []) });
+  await assignAll(ports, cluster, { nodes: others, targets }, run);
   return { exitCode: 0, problems: [] };
+}
+
+function desiredOf(targets: Assignment['targets'], { name }: NodeConfig): ConfigSource | null {
+  return targets.get(name)?.desired ?? null;
 }
 
 /** Assigns to all nodes at once, without waiting for the results. */
 async function assignAll(
   ports: RolloutPorts,
   cluster: Cluster,
-  { nodes, desired }: Pick<Assignment, 'nodes' | 'desired'>,
-  run: Pick<DynamicRollout, 'reporter' | 'allowPodLoss' | 'reason'>,
+  { nodes, targets }: Pick<Assignment, 'nodes' | 'targets'>,
+  run: Pick<DynamicRollout, 'reporter' | 'allowPodLoss' | 'reason' | 'recorded'>,
 ): Promise<void> {
   const { reporter } = run;
   for (const node of nodes) {
+    const desired = desiredOf(targets, node);
     const by = assignedBy(ports, run);
     const change = planAssignment(node, desired, by);
     if (change !== null) {
-      await applyAssignment(cluster, node, change, desired);
+      await applyAssignment(cluster, node, change, { desired, by });
       const unannounced = await createAssignmentEvent(cluster, node.name, desired, by);
       if (unannounced !== null) reporter.report(assignmentEventNotCreated(node.name, unannounced));
     }

@@ -17,7 +17,7 @@ import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { appendHash } from '../signing/config-map-hash.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../status/dynamic-problems.ts';
-import { notFoundProblem } from '../workflows/assign-config.ts';
+import { notFoundProblem, type RecordedRun } from '../workflows/assign-config.ts';
 import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
 import {
   type AssignmentSettings,
@@ -30,9 +30,9 @@ import {
 } from '../workflows/rollout.ts';
 
 export interface DynamicRollout extends AssignmentSettings {
-  readonly names: readonly string[];
-  /** Null: the assignment is removed. */
-  readonly desired: ConfigSource | null;
+  /** The nodes in their order, and the assignment of each. */
+  readonly targets: readonly RolloutTarget[];
+  readonly recorded: RecordedRun;
   readonly selector: string | undefined;
   /** How nodes are drained, and the impact of the assignment on each. Absent: no node is drained. */
   readonly draining?:
@@ -61,7 +61,8 @@ export async function performRollout(
   cluster: Cluster,
   run: DynamicRollout,
 ): Promise<{ readonly exitCode: ExitCode; readonly problems: readonly Problem[] }> {
-  const { names, desired, rollout } = run;
+  const { targets, rollout } = run;
+  const names = targets.map(({ name }) => name);
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const listener = run.listenerFor({ total: names.length, prefix: '' });
@@ -71,7 +72,6 @@ export async function performRollout(
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
-    const targets = names.map((name) => ({ name, desired }));
     const result = await rollOut(services, cluster, targets, {
       ...run,
       listener: {
@@ -101,7 +101,7 @@ export async function performRollout(
     await returns.all();
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
-    const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
+    const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before) : [];
     const reverted = restored.length === 0 ? null : await revert(services, cluster, run, restored);
     const final = finalOutcomes(result, reverted);
     run.ended(final);
@@ -147,31 +147,29 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
  * The nodes with the assignment of the rollout and a known previous assignment; failed nodes first.
  * Assignments of other operators are excluded.
  */
-function revertTargets(
-  { outcomes }: RolloutResult,
-  before: ReadonlyMap<string, ConfigSource | null>,
-  desired: ConfigSource | null,
-): readonly RolloutTarget[] {
+function revertTargets({ outcomes }: RolloutResult, before: ReadonlyMap<string, ConfigSource | null>): readonly RolloutTarget[] {
   const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, changed: 3, queued: 4, replaced: 5 };
-  const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
+  const isOurs = ({ stage, isTouched, validated, desired }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
     .filter((outcome) => before.has(outcome.name) && isOurs(outcome))
     .toSorted((a, b) => rank[a.stage] - rank[b.stage])
-    .map(({ name }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
+    .map(({ name, desired }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
 function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, rollout } = run;
+  const total = run.targets.length;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(services, cluster, targets, {
     ...run,
+    recorded: { ...run.recorded, isRevert: true },
     allowPodLoss: false,
-    listener: run.listenerFor({ total: run.names.length, prefix: 'rollback, ' }),
-    rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true, order: undefined },
+    listener: run.listenerFor({ total, prefix: 'rollback, ' }),
+    rules: { ...rollout.rulesFor(total), canary: 0, maxFail: null, downFirst: true, order: undefined },
     until: 'trial',
-    minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
+    minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, total), MIN_READY_BACK_MS),
   });
 }
 
@@ -234,9 +232,9 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
  * permission to write the record, a rollout that stops at a failure continues with a warning; one that
  * restores previous assignments does not start.
  */
-async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desired, rollout, reason, reporter }: DynamicRollout) {
+async function recordOf(services: RolloutPorts, cluster: Cluster, { targets, rollout, reason, reporter }: DynamicRollout) {
   const isNeeded = rollout.onFailure === 'revert';
-  if (names.length === 1 && !isNeeded) return null;
+  if (targets.length === 1 && !isNeeded) return null;
   let isWarned = false;
   const unlessRefused = async (work: Promise<void>): Promise<void> => {
     try {
@@ -248,7 +246,7 @@ async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desir
     }
   };
   try {
-    const record = await openRolloutRecord(cluster, desired, { by: services.self.name, reason, now: () => services.clock.now() });
+    const record = await openRolloutRecord(cluster, targets, { by: services.self.name, reason, now: () => services.clock.now() });
     return {
       inherited: record.inherited,
       began: (name: string, previous: ConfigSource | null) => unlessRefused(record.began(name, previous)),
@@ -276,16 +274,16 @@ const LOCAL = 'local';
  * none), in a ConfigMap in the agents' namespace, which nodes can read but not write. A
  * record on the Node itself could be forged by the node, and a revert would then grant the node access to any
  * ConfigMap.
- * @param desired assignment of the rollout; null: none
+ * @param targets a run with the same assignments, in any order, finds the record of an interrupted one
  * @throws AppError the errors of reading it; a missing record is created with the first node. All functions throw the errors
  *   of the API server
  */
 async function openRolloutRecord(
   cluster: Cluster,
-  desired: ConfigSource | null,
+  targets: readonly RolloutTarget[],
   { by, reason, now }: { readonly by: string; readonly reason?: string | undefined; readonly now: () => Date },
 ) {
-  const what = desired === null ? LOCAL : describeSource(desired);
+  const what = [...new Set(targets.map(({ desired }) => (desired === null ? LOCAL : describeSource(desired))))].sort().join(', ');
   // The member name is part of the hash: runs of other versions must find the same ConfigMap.
   const name = appendHash({ name: 'rollout', data: { wanted: what } });
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name };

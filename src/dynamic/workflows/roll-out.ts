@@ -5,7 +5,7 @@ import { type ConfigSource, sameSource } from '../../kubelet/layers/config-sourc
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
-import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
+import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment, type RecordedRun } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
 import {
@@ -31,6 +31,7 @@ export interface RolloutTarget {
 }
 
 interface RolloutRun extends AssignmentSettings {
+  readonly recorded: RecordedRun;
   /** Labels common to the nodes, which limit the watch. */
   readonly selector: string | undefined;
   readonly rules: RolloutRules;
@@ -192,7 +193,7 @@ class Rollout {
     try {
       if (change !== null) {
         await begins?.(name, config.source.source);
-        const kept = await applyAssignment(this.#cluster, config, change, desired);
+        const kept = await applyAssignment(this.#cluster, config, change, { desired, by: this.#assignedBy() });
         member.keptVersion = Number(kept.resourceVersion);
         const eventError = await createAssignmentEvent(this.#cluster, name, desired, this.#assignedBy());
         if (eventError !== null) listener.onEventNotCreated?.(name, eventError);

@@ -6,7 +6,7 @@ import { isControlPlaneNode, zoneOfLabels } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { MemberState, RolloutRules } from '../../maintenance/next-step.ts';
 import type { Backend } from '../status/node-config.ts';
-import type { AssignedBy } from './assign-config.ts';
+import type { AssignedBy, RecordedRun } from './assign-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
 /**
@@ -47,9 +47,9 @@ export interface RolloutPorts extends RunTime {
 /** The author, time, reason and permission of an assignment. */
 export function assignedBy(
   { self, clock }: Pick<RolloutPorts, 'self' | 'clock'>,
-  { allowPodLoss, reason }: Pick<AssignmentSettings, 'allowPodLoss' | 'reason'>,
+  { allowPodLoss, reason, recorded }: Pick<AssignmentSettings, 'allowPodLoss' | 'reason'> & { readonly recorded: RecordedRun },
 ): AssignedBy {
-  return { by: self.name, at: clock.now(), allowPodLoss, reason };
+  return { by: self.name, at: clock.now(), allowPodLoss, reason, recorded };
 }
 
 const MIN_READY_MS = 30_000;

@@ -1,5 +1,4 @@
-import { usageError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
+import { declined, usageError } from '../../base/errors.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import {
   type Assignment,
@@ -9,17 +8,21 @@ import {
   planRollout,
 } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout } from '../../dynamic/use-cases/perform-rollout.ts';
+import { checkUndo } from '../../dynamic/use-cases/undo-assignment.ts';
+import { readNodes } from '../../dynamic/workflows/read-nodes.ts';
 import { assignedBy, type RolloutPorts } from '../../dynamic/workflows/rollout.ts';
+import type { PhasePlan } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type ConfigSource, describeSource } from '../../kubelet/layers/config-source.ts';
 import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { drainingOf } from './draining.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
-/** The nodes of `dynamic assign` and `dynamic reset`, and their assignment. */
+/** The nodes of `dynamic assign`, `dynamic reset` and `dynamic undo`, and their assignment. */
 export interface AssignToNodesRequest extends AssignmentRequest {
   readonly choice: NodeChoice;
   readonly cluster: KubeconfigRequest;
@@ -58,33 +61,57 @@ async function withNamedCanaries(
   return { ...rollout, rulesFor: (total) => ({ ...rollout.rulesFor(total), canary, canaryOrder }) };
 }
 
-/** What `dynamic assign` and `dynamic reset` share. */
+/** What these commands share. */
 export type NodesRequest = Omit<AssignToNodesRequest, 'assigned' | 'force' | 'allowPodLoss'>;
+
+/** The shown plan of an assignment. */
+export interface PlannedAssignment {
+  readonly plans: readonly PhasePlan[];
+  readonly cluster: Cluster;
+}
 
 /**
  * Assigns a configuration to nodes, batch by batch; a dry run only plans it.
- * @throws the errors of `openCluster`, `findNodeNames` and `checkAssignment`
+ * @param view.approve shows the plan, and asks; absent: the command does not ask. Not called without changes
+ * @throws the errors of `openCluster`, `findNodeNames`, `checkAssignment` and `checkUndo`; DECLINED (exit code 1)
  */
 export async function assignToNodes(
   services: NodeCommandPorts & RolloutPorts & ConfigSigner,
   request: AssignToNodesRequest,
-  view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
+  view: Pick<DynamicRollout, 'reporter' | 'listenerFor' | 'ended'> & {
+    readonly approve?: ((planned: PlannedAssignment) => Promise<boolean>) | undefined;
+  },
 ) {
-  const { choice, assigned } = request;
+  const { choice, assigned, backend } = request;
   const { reporter } = view;
+  const command = assigned === null ? 'reset' : assigned.kind === 'previous' ? 'undo' : 'assign';
   const text = assigned?.kind === 'file' ? await services.input.readText(assigned.pushed.file) : null;
   const assign = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
-    const checked = await checkAssignment(services, cluster, request, { names, text, reporter });
+    const nodes = await readNodes(cluster, names, { backend });
+    const checked =
+      assigned?.kind === 'previous'
+        ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter })
+        : await checkAssignment(services, cluster, { ...request, assigned }, { nodes, text, reporter });
     const rollout = await withNamedCanaries(services, request, { cluster, nodes: checked.nodes });
-    if (request.run.dryRun)
-      return { kind: 'planned' as const, plans: planRollout(checked, rollout, assignedBy(services, request)), cluster };
+    const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
+    const recorded = { id: await services.newId(), command, sha256Of } as const;
+    const plan = (): PlannedAssignment => ({
+      plans: planRollout(checked, rollout, assignedBy(services, { ...request, recorded })),
+      cluster,
+    });
+    if (request.run.dryRun) return { kind: 'planned' as const, ...plan() };
+    if (view.approve !== undefined) {
+      const planned = plan();
+      const isChange = planned.plans.some(({ changes }) => changes.length > 0);
+      if (isChange && !(await view.approve(planned))) throw declined(`dynamic ${command}`);
+    }
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
     const { policy, run = null } = (await drainingOf(services, request.run, names.length)) ?? {};
     const draining = policy === undefined || run === null ? undefined : { policy, run };
     return {
       kind: 'ended' as const,
-      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, selector, draining }),
+      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining }),
     };
   };
   return withCluster(services, request.cluster, assign, reporter);

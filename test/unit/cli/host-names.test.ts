@@ -52,6 +52,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'config from-node': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic assign': ['--configmap', 'a/b', '--kubeconfig', 'KUBECONFIG'],
   'dynamic reset': ['--kubeconfig', 'KUBECONFIG'],
+  'dynamic undo': ['--yes', '--kubeconfig', 'KUBECONFIG'],
   'dynamic status': ['--kubeconfig', 'KUBECONFIG'],
   'node explain': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic history': ['--kubeconfig', 'KUBECONFIG'],

@@ -83,6 +83,10 @@ describe('the request of a command line', () => {
       },
     ],
     ['dynamic reset node/n1 n2 no/n1', { choice: { kind: 'names', names: ['node/n1', 'n2'] } }],
+    [
+      'dynamic undo n1 --to 0a1b2c3d -y',
+      { choice: { kind: 'names', names: ['n1'] }, to: '0a1b2c3d', yes: true, rollout: { wait: 'trial' } },
+    ],
     ['dynamic status -l pool=edge', { choice: { kind: 'selector', selector: { text: 'pool=edge' } } }],
     [
       'dynamic status --limit edge-* --group gpu -f f.yaml',
