@@ -72,15 +72,16 @@ export function hostEntries(
   };
   for (const [index, host] of (fleet.hosts ?? []).entries()) {
     for (const entry of expandHost(host, fileLayer(`host ${host.name}`, host, document, ['hosts', index]), findings))
-      if (!add(joined(entry, imported.get(entry.name)))) return refuse(findings, entry, entries);
+      if (!add(joined(entry, imported.get(entry.name)))) return refuse(findings, entry);
   }
-  for (const entry of imported.values()) if (!entries.has(entry.name) && !add(entry)) return refuse(findings, entry, entries);
+  for (const entry of imported.values()) if (!entries.has(entry.name) && !add(entry)) return refuse(findings, entry);
   return entries;
 }
 
-function refuse(findings: ProblemCollector, { place }: HostEntry, entries: ReadonlyMap<string, HostEntry>): ReadonlyMap<string, HostEntry> {
+/** No host: the settings of so many hosts take long to validate. */
+function refuse(findings: ProblemCollector, { place }: HostEntry): ReadonlyMap<string, HostEntry> {
   findings.add(tooManyHosts(MAX_HOSTS), place);
-  return entries;
+  return new Map();
 }
 
 /** `file:line:column`. */
