@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { startApiServer } from '../../lab/api-server/server.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { newAgentState } from '../../src/dynamic/agent/state.ts';
 import { applyClusterChange } from '../../src/host/apply.ts';
-import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -13,9 +11,7 @@ import { DEFAULT_TIMING } from '../../src/kubelet/health/assess.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';
-import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
 import { recordingReporter } from '../support/recording-reporter.ts';
-import { requirement } from '../support/requirement.ts';
 
 interface World {
   readonly admin: Cluster;
@@ -26,7 +22,6 @@ interface World {
   close(): Promise<void>;
 }
 
-const connect = (text: string): Cluster => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
@@ -130,7 +125,7 @@ const GRANTED: readonly Right[] = [
 ];
 
 /** The permissions of the kubelet's credential after `dynamic enable`, compared with those before. */
-function rightsContract(name: string, start: () => Promise<World>): void {
+export function rightsContract(name: string, start: () => Promise<World>): void {
   describe(name, () => {
     it('adds what the agent reads to the credential of the kubelet, and nothing else', async () => {
       const world = await start();
@@ -270,37 +265,3 @@ function rightsContract(name: string, start: () => Promise<World>): void {
     }, 300_000);
   });
 }
-
-describe("the rights of a node's agent", () => {
-  rightsContract('at the API server double', async () => {
-    const server = await startApiServer();
-    const admin = connect(server.adminKubeconfig());
-    return {
-      admin,
-      asKubelet: async (node) => connect(await server.kubeconfigFor(`system:node:${node}`, ['system:nodes'])),
-      collectsGarbage: false,
-      close: async () => {
-        await admin.close();
-        await server.close();
-      },
-    };
-  });
-  const binaries = findRealBinaries();
-  if (typeof binaries === 'string') {
-    it.skipIf(requirement("the rights of a node's agent at a real kube-apiserver", binaries))('at a real kube-apiserver', () => undefined);
-    return;
-  }
-  rightsContract('at a real kube-apiserver', async () => {
-    const server = await startRealApiServer(binaries, { withControllerManager: true });
-    const admin = connect(server.adminKubeconfig());
-    return {
-      admin,
-      asKubelet: async (node) => connect(await server.kubeconfigFor(`system:node:${node}`, ['system:nodes'])),
-      collectsGarbage: binaries.controllerManager !== null,
-      close: async () => {
-        await admin.close();
-        await server.close();
-      },
-    };
-  });
-});

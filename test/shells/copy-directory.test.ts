@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { copyDirectory, swapDirectory } from '../../src/host/copy-directory.ts';
-import { findProgram } from '../support/shells.ts';
+import { findProgram, ofThisProject } from '../support/shells.ts';
 
 const SHELLS = ['dash', 'bash', 'busybox'].filter((name) => findProgram(name) !== null);
 
-describe.each(SHELLS)('directories in %s', (shell) => {
+describe.each(ofThisProject(SHELLS))('directories in %s', (shell) => {
   let directory = '';
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'ka-copy-'));

@@ -9,9 +9,9 @@ import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { LockRequest } from '../../src/host/operation/operation.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
-import { SHELLS } from '../support/shells.ts';
+import { ofThisProject, SHELLS } from '../support/shells.ts';
 
-describe.each(SHELLS)('host lock in $name', (shell) => {
+describe.each(ofThisProject(SHELLS))('host lock in $name', (shell) => {
   describe.skipIf(requirement(`the lock of a host in ${shell.name}`, shell.missing))('here', () => {
     let top = '';
     let root = '';

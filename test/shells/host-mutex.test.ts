@@ -9,9 +9,9 @@ import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
-import { SHELLS, whyNotWatched } from '../support/shells.ts';
+import { ofThisProject, SHELLS, whyNotWatched } from '../support/shells.ts';
 
-describe.each(SHELLS)('the mutex of a host in $name', (shell) => {
+describe.each(ofThisProject(SHELLS))('the mutex of a host in $name', (shell) => {
   describe.skipIf(requirement(`the mutex of a host in ${shell.name}`, whyNotWatched(shell)))('here', () => {
     let top = '';
     let root = '';

@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderRemoteCommand } from '../../../src/ssh/remote-command.ts';
+import { renderRemoteCommand } from '../../src/ssh/remote-command.ts';
+import { ofThisProject } from '../support/shells.ts';
+import { numberOfRuns } from '../support/thorough.ts';
 
 const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/bin/bsd-csh', '/usr/bin/fish'].filter((path) =>
   existsSync(path),
@@ -24,14 +26,14 @@ const word = fc
   )
   .map((parts) => parts.join('').replaceAll('\0', ''));
 
-describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
+describe.each(ofThisProject(LOGIN_SHELLS))('renderRemoteCommand in %s', (shell) => {
   it('starts exactly this argv, after the marker', () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 4 }), (words) => {
         const { stdout } = runIn(shell, ['printf', '%s\\0', ...words, 'end']);
         expect(stdout.equals(Buffer.from(`mark\n${[...words, 'end'].map((each) => `${each}\0`).join('')}`))).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: numberOfRuns(150) },
     );
   });
 

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HistoryEntry, parseHistory } from '../../src/fleet/history/host-history.ts';
 import { COMMIT_DIRECTORY, HISTORY_PATH, REVERT_SCRIPT } from '../../src/host/commit/revert-script.ts';
 import { requirement } from '../support/requirement.ts';
-import { SHELLS } from '../support/shells.ts';
+import { ofThisProject, SHELLS } from '../support/shells.ts';
 
 const ID = '0123456789abcdef';
 const entry = (id: string, result: HistoryEntry['result'], reason = ''): string =>
@@ -33,7 +33,7 @@ const entry = (id: string, result: HistoryEntry['result'], reason = ''): string 
     changes: [],
   });
 
-describe.each(SHELLS)('the record of an automatic rollback, in $name', (shell) => {
+describe.each(ofThisProject(SHELLS))('the record of an automatic rollback, in $name', (shell) => {
   let root: string;
   const at = (path: string): string => join(root, path);
   const history = (): string => at(HISTORY_PATH);

@@ -15,7 +15,7 @@ import {
   removePods,
   stopContainers,
 } from '../../src/host/cri/runtime-commands.ts';
-import { findProgram } from '../support/shells.ts';
+import { findProgram, ofThisProject } from '../support/shells.ts';
 
 /**
  * Records its arguments. Has the pods a, b and c. Stopping a pod in `NEVER` always fails, a pod in `ONCE` the
@@ -57,7 +57,7 @@ const SHELLS = ['dash', 'bash', 'busybox'].filter((name) => findProgram(name) !=
 /** Its path on the host, for which a directory stands. */
 const SOCKET = '/x.sock';
 
-describe.each(SHELLS)('container runtime commands in %s', (shell) => {
+describe.each(ofThisProject(SHELLS))('container runtime commands in %s', (shell) => {
   let directory = '';
   let server: Server;
   let socket = '';

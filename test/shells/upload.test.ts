@@ -10,13 +10,13 @@ import type { RangedFile } from '../../src/host/operation/large-file.ts';
 import type { Operation } from '../../src/host/operation/operation.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { shellTransport } from '../support/shell-transport.ts';
-import { SHELLS } from '../support/shells.ts';
+import { ofThisProject, SHELLS } from '../support/shells.ts';
 
 const CONTENT = randomBytes(4_000_000);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 const UPLOADS = 'var/lib/kubeletadm/uploads';
 
-describe.each(SHELLS)('an upload in $name', ({ missing, options }) => {
+describe.each(ofThisProject(SHELLS))('an upload in $name', ({ missing, options }) => {
   let directory = '';
   let transport: Transport;
   let offsets: number[] = [];

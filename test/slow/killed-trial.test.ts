@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Behaviour, NODE, newWorld, payload, type World } from './world.ts';
+import { type Behaviour, NODE, newWorld, payload, type World } from '../unit/dynamic/agent/world.ts';
 
 const MANIFESTS = '/etc/kubernetes/manifests';
 const STATIC_PODS = `staticPodPath: ${MANIFESTS}\nclusterDNS: [10.96.0.10]\n`;

@@ -5,18 +5,13 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundle } from '../support/bundle.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { builtProgram } from '../support/run-bundle.ts';
 import { startSshServer } from '../support/ssh-server.ts';
 import { untilTrue } from '../support/until-true.ts';
 
-const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'ka-process-'));
-let program = '';
-beforeAll(async () => {
-  program = await bundle(BIN, directory);
-});
+const program = builtProgram();
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function start(argv: readonly string[], stdout: 'pipe' | number = 'pipe'): ChildProcess {

@@ -2,27 +2,24 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { localInput } from '../../src/cli/adapters/input-local.ts';
 import { validateInThreads } from '../../src/cli/adapters/validation-threads.ts';
 import { validateFiles } from '../../src/cli/validate-files.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
-import { bundle } from '../support/bundle.ts';
+import { builtProgram } from '../support/run-bundle.ts';
 
-const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'ka-threads-'));
 const files = Array.from({ length: 620 }, (_, i) => join(directory, `${i}.yaml`));
 const rules = { chosen: 34, lenient: true, allowDeprecated: false, asKubeadm: false };
-let program = '';
+const program = builtProgram();
 
-beforeAll(async () => {
+beforeAll(() => {
   for (const [i, file] of files.entries()) {
     if (i === 55) continue;
     const port = i % 7 === 0 ? 70_000 + i : 10_248;
     writeFileSync(file, `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nhealthzPort: ${port}\nfield${i}: 1\n`);
   }
-  program = await bundle(BIN, directory);
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
