@@ -4,6 +4,7 @@ import { parseKubernetesVersion, releaseOfVersion } from '../base/kubernetes-ver
 import { joinLines } from '../base/text/styled.ts';
 import type { UpgradeApplyRequest } from '../fleet/use-cases/open-upgrade-apply.ts';
 import type { UpgradeNodeRequest } from '../fleet/use-cases/open-upgrade-node.ts';
+import { isSinglePhase } from '../host/run-settings.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
@@ -242,7 +243,7 @@ async function runUpgradeApply(services: Services, request: WithPlan<UpgradeAppl
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
     applied: ({ version, run, left }) => {
-      if (run.onlyPhase !== undefined) return;
+      if (isSinglePhase(run)) return;
       const isComplete = left.length === 0;
       services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },

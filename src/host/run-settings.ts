@@ -46,3 +46,13 @@ export function withDocument(
     ignorePreflightErrors: [...run.ignorePreflightErrors, ...(document.ignorePreflightErrors ?? [])],
   };
 }
+
+/** Whether the name that a user gave selects a phase: its own name, or the name of its parent. */
+export function isSelectedBy(phase: string, name: string): boolean {
+  return phase === name || phase.startsWith(`${name}/`);
+}
+
+/** Whether a run is of one phase alone. With names: of one of these, or of one below them. */
+export function isSinglePhase({ onlyPhase }: Pick<RunSettings, 'onlyPhase'>, names?: readonly string[]): boolean {
+  return onlyPhase !== undefined && (names?.some((name) => isSelectedBy(onlyPhase, name)) ?? true);
+}

@@ -16,8 +16,6 @@ export interface Selection {
   readonly selector?: LabelSelector | undefined;
 }
 
-export const ALL_HOSTS: Selection = { limit: [], groups: [] };
-
 /** The fields of a host that a Selection is matched against. */
 export type Selectable = Pick<ResolvedHost, 'name' | 'groups' | 'role' | 'nodeRegistration'>;
 
