@@ -2,19 +2,11 @@ import * as z from 'zod';
 import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { parseApiVersion, type ResourceType } from '../../kube/resources.ts';
-import { ROLLOUT_API_VERSION, ROLLOUT_KIND, rolloutSchema } from './schema.ts';
+import { NAME_VALIDATIONS, ROLLOUT_API_VERSION, ROLLOUT_KIND, rolloutSchema } from './schema.ts';
 
 const { group, version } = parseApiVersion(ROLLOUT_API_VERSION);
 
 export const ROLLOUT_RESOURCE: ResourceType = { group, version, kind: ROLLOUT_KIND, plural: 'kubeletconfigrollouts', namespaced: false };
-
-/** The name is part of names of ConfigMaps, and the value of a label. */
-export const LONGEST_ROLLOUT_NAME = 52;
-
-const NAME_RULE = {
-  rule: `size(self.metadata.name) <= ${LONGEST_ROLLOUT_NAME}`,
-  message: `metadata.name has at most ${LONGEST_ROLLOUT_NAME} characters`,
-};
 
 const COLUMNS: readonly JsonObject[] = [
   column('Phase', 'string', '.status.phase'),
@@ -45,7 +37,7 @@ export function rolloutDefinition(): KubeObject {
       spec: structural(rolloutSchema.spec),
       status: structural(rolloutSchema.status),
     },
-    'x-kubernetes-validations': [NAME_RULE],
+    'x-kubernetes-validations': NAME_VALIDATIONS,
   };
   const served = { name: version, served: true, storage: true };
   const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List`, shortNames: ['kcr'], categories: ['kubeletadm'] };

@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { LONGEST_ROLLOUT_NAME } from './crd.ts';
-import { ROLLOUT_API_VERSION, ROLLOUT_KIND, type RolloutSpec, type RolloutStatus, rolloutSchema } from './schema.ts';
+import { NAME_RULE, ROLLOUT_API_VERSION, ROLLOUT_KIND, type RolloutSpec, type RolloutStatus, rolloutSchema } from './schema.ts';
 
 /** A KubeletConfigRollout. */
 export interface Rollout {
@@ -28,11 +27,8 @@ export function rolloutRef(name: string): ObjectRef {
 export function readRollout(object: KubeObject): { readonly rollout: Rollout } | { readonly errors: readonly string[] } {
   const { metadata } = object;
   const spec = rolloutSchema.spec.safeParse(object.spec);
-  const isLong = metadata.name.length > LONGEST_ROLLOUT_NAME;
-  const errors = [
-    ...(isLong ? [`metadata.name: metadata.name has at most ${LONGEST_ROLLOUT_NAME} characters`] : []),
-    ...(spec.error?.issues ?? []).map(issueText),
-  ];
+  const isLong = !NAME_RULE.holds(object);
+  const errors = [...(isLong ? [`metadata.name: ${NAME_RULE.message}`] : []), ...(spec.error?.issues ?? []).map(issueText)];
   if (spec.data === undefined || isLong) return { errors };
   const finalizers = Array.isArray(metadata.finalizers) ? metadata.finalizers.filter((one) => typeof one === 'string') : [];
   return {

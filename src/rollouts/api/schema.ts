@@ -1,10 +1,34 @@
 import * as z from 'zod';
 import { DEFAULT_ALLOWED, IMPACTS } from '../../host/plan/impact.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { DEFAULT_CONFIG_KEY } from '../../kubelet/layers/config-source.ts';
-import { ruled } from './rules.ts';
 
 export const ROLLOUT_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const ROLLOUT_KIND = 'KubeletConfigRollout';
+
+/** A rule of the API: an API server evaluates the CEL expression; this program and the API server double call the function. */
+interface Rule<T> {
+  readonly cel: string;
+  readonly message: string;
+  readonly holds: (value: T) => boolean;
+}
+
+const functions = new Map<string, (value: never) => boolean>();
+
+/** Adds a rule to a schema: to its validation, and as `x-kubernetes-validations` to the CustomResourceDefinition. */
+export function ruled<S extends z.ZodType>(schema: S, rule: Rule<z.output<S>>): S {
+  return schema.refine(rule.holds, { error: rule.message }).meta({ ...schema.meta(), 'x-kubernetes-validations': validations(rule) });
+}
+
+function validations<T>({ cel, message, holds }: Rule<T>) {
+  functions.set(cel, holds);
+  return [{ rule: cel, message }];
+}
+
+/** The function of a CEL expression of this API; undefined: unknown. */
+export function ruleFunction(cel: string): ((value: unknown) => boolean) | undefined {
+  return functions.get(cel) as ((value: unknown) => boolean) | undefined;
+}
 
 /** Nodes whose change may be in progress at the same time: each is recorded in the status before it is changed. */
 export const MAX_IN_PROGRESS = 100;
@@ -12,6 +36,18 @@ export const MAX_IN_PROGRESS = 100;
 export const MAX_LISTED = 250;
 /** Further nodes may fail while the rollout stops: those in progress. */
 const MAX_FAILURES = 100;
+
+/** The name is part of the names of ConfigMaps, and the value of a label. */
+const LONGEST_ROLLOUT_NAME = 52;
+
+/** The rule of the whole object. */
+export const NAME_RULE: Rule<Pick<KubeObject, 'metadata'>> = {
+  cel: `size(self.metadata.name) <= ${LONGEST_ROLLOUT_NAME}`,
+  message: `metadata.name has at most ${LONGEST_ROLLOUT_NAME} characters`,
+  holds: ({ metadata }) => metadata.name.length <= LONGEST_ROLLOUT_NAME,
+};
+
+export const NAME_VALIDATIONS = validations(NAME_RULE);
 
 const MAX_REQUIREMENTS = 32;
 const LONGEST_NAME = 253;
@@ -205,7 +241,9 @@ const statusSchema = z
         z.object({
           name: z.string().max(LONGEST_NAME),
           state: nodeState,
-          revision: revision.optional().meta({ description: 'The revision of the change; absent: the previous or local configuration.' }),
+          source: z.string().max(1000).optional().meta({
+            description: 'The new configuration as NAMESPACE/NAME/KEY of its ConfigMap, or local. Absent: the node is not changed.',
+          }),
           since: time.optional().meta({ description: 'Start of the change.' }),
           updatedSince: time.optional().meta({ description: 'Ready with the desired configuration since.' }),
           wasDown: z.boolean().optional().meta({ description: 'Not Ready before the change.' }),
