@@ -1,4 +1,4 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
@@ -92,7 +92,7 @@ export async function checkAssignment(
       ? await planPushedFile(ports, cluster, assigned.pushed, { text: text ?? '', nodeNames: nodes.map(({ name }) => name), reporter })
       : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
-  requireReadable(nodes, desired);
+  refuse(unreadableProblems(nodes, desired));
   let data = push?.data ?? {};
   if (assigned.kind === 'config-map') {
     const payload = await findPayload(cluster, desired);
@@ -100,7 +100,7 @@ export async function checkAssignment(
     await requireGoodPayload(payload.text, describeSource(desired), nodes, assigned.validation, reporter);
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
   }
-  requireSigned(nodes, { source: desired, data });
+  refuse(unsignedProblems(nodes, { source: desired, data }));
   const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
   const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
@@ -224,26 +224,31 @@ function requireEnabled(nodes: readonly NodeConfig[]): void {
     );
 }
 
-/**
- * Rejects nodes whose agent may not read the namespace. The node itself reports the namespace; a forged value
- * only causes a rejection.
- */
-function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): void {
-  const unreadable = nodes.flatMap(({ name, agentNamespace }) =>
-    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
-  );
-  if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
+function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 3 });
 }
 
-/** Rejects nodes that accept only signed ConfigMaps, without a signature for them. Only the node knows the accepted keys. */
-function requireSigned(nodes: readonly NodeConfig[], { source, data }: Pick<CheckedPayload, 'source' | 'data'>): void {
+/**
+ * Nodes whose agent may not read the namespace. The node itself reports the namespace; a forged value only causes
+ * a rejection.
+ */
+export function unreadableProblems(nodes: readonly NodeConfig[], source: ConfigSource): readonly Problem[] {
+  return nodes.flatMap(({ name, agentNamespace }) =>
+    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
+  );
+}
+
+/** Nodes that accept only signed ConfigMaps, without a signature for them. Only the node knows the accepted keys. */
+export function unsignedProblems(
+  nodes: readonly NodeConfig[],
+  { source, data }: Pick<CheckedPayload, 'source' | 'data'>,
+): readonly Problem[] {
   const statement = parseStatement(data[STATEMENT_KEY] ?? '');
-  const refused = nodes.flatMap(({ name, report }) => {
+  return nodes.flatMap(({ name, report }) => {
     if (report?.requiresSignature !== true) return [];
     const issue = statement === null ? 'the ConfigMap is not signed' : statementMismatch(statement, { source, data, nodeName: name });
     return issue === null ? [] : [signatureRequired(name, issue)];
   });
-  if (refused.length > 0) throw new AppError(refused, { exitCode: 3 });
 }
 
 /**

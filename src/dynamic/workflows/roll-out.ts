@@ -10,7 +10,9 @@ import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
 import {
   type AssignmentSettings,
+  assessMember,
   assignedBy,
+  NOTICE_MS,
   type RolloutListener,
   type RolloutOutcome,
   type RolloutPorts,
@@ -51,8 +53,6 @@ interface RolloutRun extends AssignmentSettings {
 const POLL_MS = 1_000;
 /** Time in which the API server must reach the kubelet of an updated node: a CSR of it may wait for its approval. */
 const REACH_MS = 60_000;
-/** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
-const NOTICE_MS = 20_000;
 /** Number of nodes assessed per interval; more nodes lengthen the interval. */
 const NODES_PER_POLL = 250;
 
@@ -347,12 +347,14 @@ class Rollout {
     const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
     if (progress === 'updated') member.updatedSince ??= now;
     else member.updatedSince = null;
-    const updatedMs = member.updatedSince === null ? -1 : now - member.updatedSince;
-    const isLate = progress !== 'updated' && now - member.beganAt >= rollout.timeoutMs;
+    const updatedMs = member.updatedSince === null ? null : now - member.updatedSince;
+    const { timeoutMs } = rollout;
+    const stage = assessMember(progress, { elapsedMs: now - member.beganAt, updatedMs, minReadyMs, timeoutMs, wasDown: member.wasDown });
     // An updated node may still be rolled back.
-    if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'changed')) this.#end(member, 'failed');
-    else if (member.stage === 'in-progress' && updatedMs >= minReadyMs) await this.#finish(member, updatedMs);
-    else if (member.stage === 'in-progress' && isLate) this.#end(member, member.wasDown ? 'unreachable' : 'failed');
+    if (progress === 'failed' && member.stage === 'changed') this.#end(member, 'failed');
+    if (member.stage !== 'in-progress' || stage === 'in-progress') return;
+    if (stage === 'changed') await this.#finish(member, updatedMs ?? 0);
+    else this.#end(member, stage);
   }
 }
 

@@ -5,6 +5,7 @@ import type { LabelSelector } from '../../kube/label-selector.ts';
 import { isControlPlaneNode, zoneOfLabels } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { MemberState, RolloutRules } from '../../maintenance/next-step.ts';
+import type { Progress } from '../status/assess-node-config.ts';
 import type { Backend } from '../status/node-config.ts';
 import type { AssignedBy, RecordedRun } from './assign-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
@@ -64,6 +65,30 @@ export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number):
 export function rolloutMember({ name, labels, isReady }: AssessedNode['config'], state: MemberState) {
   const isExclusive = isControlPlaneNode(labels);
   return { name, state, isDown: !isReady, zone: zoneOfLabels(labels), stage: isExclusive ? 1 : 0, isExclusive };
+
+/** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
+export const NOTICE_MS = 20_000;
+
+/**
+ * The state of a node whose change is in progress.
+ * @param elapsedMs time since its start
+ * @param updatedMs time since which it is updated without interruption; null: it is not
+ */
+export function assessMember(
+  progress: Progress,
+  limits: {
+    readonly elapsedMs: number;
+    readonly updatedMs: number | null;
+    readonly minReadyMs: number;
+    readonly timeoutMs: number;
+    readonly wasDown: boolean;
+  },
+): Extract<RolloutStage, 'in-progress' | 'changed' | 'failed' | 'unreachable'> {
+  const { elapsedMs, updatedMs, minReadyMs, timeoutMs, wasDown } = limits;
+  if (progress === 'failed') return 'failed';
+  if (progress === 'updated') return updatedMs !== null && updatedMs >= minReadyMs ? 'changed' : 'in-progress';
+  if (elapsedMs < timeoutMs) return 'in-progress';
+  return wasDown ? 'unreachable' : 'failed';
 }
 
 /** Callbacks for the progress of a rollout. */
