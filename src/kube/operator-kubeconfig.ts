@@ -56,6 +56,28 @@ export function composeCertificateKubeconfig(options: Parameters<typeof clientCe
   return new TrustedKubeconfig(clientCertificateKubeconfig(options), file);
 }
 
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/**
+ * The kubeconfig of a pod: its service account. The token is read again when it changes.
+ * @returns null outside of a pod
+ * @see k8s.io/client-go rest.InClusterConfig
+ */
+export function inClusterKubeconfig(env: Readonly<Record<string, string | undefined>>): OperatorKubeconfig | null {
+  const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = env;
+  if (host === '' || port === '') return null;
+  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const text = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'pod',
+    clusters: [{ name: 'pod', cluster: { server, 'certificate-authority': `${SERVICE_ACCOUNT}/ca.crt` } }],
+    users: [{ name: 'pod', user: { tokenFile: `${SERVICE_ACCOUNT}/token` } }],
+    contexts: [{ name: 'pod', context: { cluster: 'pod', user: 'pod' } }],
+  });
+  return new TrustedKubeconfig(text, 'in-cluster');
+}
+
 export interface KubeconfigText {
   readonly file: string;
   readonly text: string;

@@ -65,6 +65,7 @@ export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number):
 export function rolloutMember({ name, labels, isReady }: AssessedNode['config'], state: MemberState) {
   const isExclusive = isControlPlaneNode(labels);
   return { name, state, isDown: !isReady, zone: zoneOfLabels(labels), stage: isExclusive ? 1 : 0, isExclusive };
+}
 
 /** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
 export const NOTICE_MS = 20_000;
