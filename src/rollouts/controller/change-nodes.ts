@@ -47,6 +47,7 @@ export class NodeChanges {
   /** Failed attempts, with the time of the next one. */
   readonly #issues = new Map<string, { readonly why: string; readonly attempts: number; readonly nextAt: number }>();
   readonly #ended: () => void;
+  #isClosed = false;
 
   /** @param ended called when a change has ended */
   constructor(ports: ChangePorts, rollout: Pick<Rollout, 'name' | 'uid'>, ended: () => void) {
@@ -66,6 +67,12 @@ export class NodeChanges {
   /** Resolves when no change is being executed. */
   async settled(): Promise<void> {
     while (this.#busy.size > 0) await Promise.all(this.#busy.values());
+  }
+
+  /** Ends all changes. Drained nodes stay cordoned for the next leader. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled([...this.#busy.values(), ...[...this.#holds.values()].map((holds) => holds.endAll())]);
   }
 
   /** Assigns a node in progress; drains it before, if the impact requires it. */
@@ -98,7 +105,7 @@ export class NodeChanges {
 
   async #takeOutOfService(name: string, { impact, drain }: HowToChange): Promise<void> {
     const policy = { isAllowed: true, isForced: drain.force, timeoutMs: drain.timeoutSeconds * 1000 };
-    const holds = this.#holds.get(name) ?? nodeHolds({ ...this.#ports, run: this.#run() }, policy);
+    const holds = this.#holds.get(name) ?? nodeHolds({ ...this.#ports, reporter: this.#openReporter(), run: this.#run() }, policy);
     await holds.take(name, impact);
     this.#holds.set(name, holds);
   }
@@ -111,6 +118,12 @@ export class NodeChanges {
       this.#holds.delete(name);
       await giveBack({ cluster, run: this.#run(), reporter }, name);
     });
+  }
+
+  /** Without messages after the end. */
+  #openReporter(): Reporter {
+    const { reporter } = this.#ports;
+    return { report: (event) => (this.#isClosed ? undefined : reporter.report(event)) };
   }
 
   #run() {

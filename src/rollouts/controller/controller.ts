@@ -116,6 +116,11 @@ export class RolloutController {
     return requeueMs;
   }
 
+  /** Ends all changes; those of nodes continue with the next leader. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#background, ...[...this.#memory.values()].map(({ changes }) => changes.close())]);
+  }
+
   /** Resolves when no change or check is being executed. */
   async settled(): Promise<void> {
     await Promise.all([...this.#background, ...[...this.#memory.values()].map(({ changes }) => changes.settled())]);

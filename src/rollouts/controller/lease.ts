@@ -51,6 +51,8 @@ export async function whileLeader(
       const working = work({ identity, isValid: () => election.isValid() }, AbortSignal.any([signal, stop.signal])).finally(() =>
         stop.abort(),
       );
+      // Its error is thrown below.
+      working.catch(() => undefined);
       try {
         while (election.isValid() && !stop.signal.aborted) {
           await clock.sleep(RETRY_MS, AbortSignal.any([signal, stop.signal])).catch(() => undefined);

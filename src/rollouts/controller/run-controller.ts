@@ -63,6 +63,7 @@ async function actAsLeader(
   } catch (error) {
     if (!signal.aborted && !isAppError(error, 'LEASE_LOST')) throw error;
   } finally {
+    await controller.close();
     await watched.ended();
   }
 }
