@@ -29,6 +29,8 @@ export function holdOf(rollout: Pick<Rollout, 'uid'>): string {
 }
 
 interface HowToChange {
+  readonly revision: string;
+  readonly isRevert: boolean;
   readonly impact: Impact | null;
   readonly drain: Rollout['spec']['strategy']['drain'];
   /** Records the previous assignment; null: it is not needed. */
@@ -88,10 +90,16 @@ export class NodeChanges {
           reporter,
         );
       await this.#takeOutOfService(name, how);
-      const by = { by: `KubeletConfigRollout ${this.#rollout.name}`, at: clock.now(), allowPodLoss: false };
+      const recorded = {
+        id: how.revision,
+        command: desired === null ? 'reset' : 'assign',
+        sha256Of: () => null,
+        isRevert: how.isRevert,
+      } as const;
+      const by = { by: `KubeletConfigRollout ${this.#rollout.name}`, at: clock.now(), allowPodLoss: false, recorded };
       const change = planAssignment(config, desired, by);
       if (change === null) return;
-      const kept = await applyAssignment(cluster, config, change, desired);
+      const kept = await applyAssignment(cluster, config, change, { desired, by });
       this.#kept.set(name, Number(kept.resourceVersion));
       reporter.report({
         level: 'info',

@@ -233,7 +233,7 @@ export class RolloutController {
     if (spec.onFailure !== 'Revert' && status.failedRevision !== revision.name) return new Map();
     if (memory.record?.revision !== revision.name) {
       const by = { by: `KubeletConfigRollout ${name}`, now: () => this.#ports.clock.now() };
-      const opened = await openRolloutRecord(this.#ports.cluster, revision.source, by);
+      const opened = await openRolloutRecord(this.#ports.cluster, [{ desired: revision.source }], by);
       memory.record = { ...opened, revision: revision.name, previous: new Map(opened.inherited) };
     }
     return memory.record.previous;
@@ -264,7 +264,8 @@ export class RolloutController {
         await record?.began(name, before);
         record?.previous.set(name, before);
       };
-      changes.assign(config, change, { impact, drain, record: isNew ? remember : null });
+      const isRevert = rollout.status.failedRevision === revision.name;
+      changes.assign(config, change, { revision: revision.name, isRevert, impact, drain, record: isNew ? remember : null });
     }
     for (const name of uncordon) changes.uncordon(name);
     if (check.length === 0 || memory.isChecking) return;

@@ -1,4 +1,5 @@
 import { matchesLabels } from '../../kube/match-labels.ts';
+import { isControlPlaneNode } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import { sameSource } from '../../kubelet/layers/config-source.ts';
 import { type MemberState, nextStep, type RolloutMember, type RolloutRules } from '../../maintenance/next-step.ts';
@@ -157,15 +158,18 @@ function candidateOf(member: Member, observed: Observed, how: 'forward' | 'unfai
     state: isEnded ? 'unchanged' : state,
     isDown: isDown(node),
     stage: how === 'forward' ? stageOf(member, observed) : 0,
+    isExclusive: isControlPlaneNode(node.labels),
     member,
   };
 }
 
-/** The step of `strategy.order`, then the value of `strategy.topologyKey`. */
+/** Workers before control planes, then the step of `strategy.order`, then the value of `strategy.topologyKey`. */
 function stageOf({ node }: Member, { nodes, rollout: { spec } }: Observed): number {
   const { order = [], topologyKey } = spec.strategy;
   const step = order.findIndex((selector) => matchesLabels(selector, node.labels));
-  const first = (step < 0 ? order.length : step) * (nodes.length + 1);
+  const size = nodes.length + 1;
+  const last = isControlPlaneNode(node.labels) ? (order.length + 1) * size : 0;
+  const first = last + (step < 0 ? order.length : step) * size;
   if (topologyKey === undefined) return first;
   const values = [...new Set(nodes.map(({ labels }) => labels[topologyKey] ?? ''))].toSorted();
   return first + values.indexOf(node.labels[topologyKey] ?? '');
