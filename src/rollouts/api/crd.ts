@@ -6,7 +6,7 @@ import { NAME_VALIDATIONS, ROLLOUT_API_VERSION, ROLLOUT_KIND, rolloutSchema } fr
 
 const { group, version } = parseApiVersion(ROLLOUT_API_VERSION);
 
-export const ROLLOUT_RESOURCE: ResourceType = { group, version, kind: ROLLOUT_KIND, plural: 'kubeletconfigrollouts', namespaced: false };
+const ROLLOUT_RESOURCE: ResourceType = { group, version, kind: ROLLOUT_KIND, plural: 'kubeletconfigrollouts', namespaced: false };
 
 const COLUMNS: readonly JsonObject[] = [
   column('Phase', 'string', '.status.phase'),

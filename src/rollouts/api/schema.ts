@@ -16,7 +16,7 @@ interface Rule<T> {
 const functions = new Map<string, (value: never) => boolean>();
 
 /** Adds a rule to a schema: to its validation, and as `x-kubernetes-validations` to the CustomResourceDefinition. */
-export function ruled<S extends z.ZodType>(schema: S, rule: Rule<z.output<S>>): S {
+function ruled<S extends z.ZodType>(schema: S, rule: Rule<z.output<S>>): S {
   return schema.refine(rule.holds, { error: rule.message }).meta({ ...schema.meta(), 'x-kubernetes-validations': validations(rule) });
 }
 

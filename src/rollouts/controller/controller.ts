@@ -24,7 +24,7 @@ export interface ClusterView {
   readonly events: readonly KubeObject[];
 }
 
-export interface ControllerOptions {
+interface ControllerOptions {
   /** Namespace of the ConfigMaps of overlays, which agents may read, and of the revisions. */
   readonly namespace: string;
   /** Called when something has changed that the watches do not report. */

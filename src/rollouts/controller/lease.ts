@@ -11,7 +11,7 @@ const LEASE_SECONDS = 15;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_MS = 2_000;
 
-export interface LeaseOptions {
+interface LeaseOptions {
   /** Not fenced. */
   readonly cluster: Cluster;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import { type Rollout, rolloutRef } from '../api/rollout.ts';
 import type { Observed } from '../reconcile/observed.ts';
 
 /** On a ControllerRevision: the rollout that it belongs to. */
-export const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
+const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
 
 /** Name and ConfigMap of the revision that `spec.payload` describes. Equal payloads have the same revision. */
 export function revisionOf({ name, spec: { payload } }: Rollout, namespace: string): Observed['revision'] {
