@@ -264,12 +264,16 @@ function rankBy<M extends RolloutMember>({ canaryOrder = [] }: RolloutRules, byT
 }
 
 function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRules): readonly M[] {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, isOpen, room, maxConcurrent } = view;
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, isOpen, room, maxConcurrent } = view;
   const { parallel = Number.POSITIVE_INFINITY, observesFirst = false, inBatches = false, downFirst = false } = rules;
   if (inBatches && active.length > 0) return [];
   if (observesFirst && waiting.length + inspecting.length > 0) return [];
   const free = Math.max(0, parallel - inspecting.length - active.length);
-  const ready = queued.filter(isOpen);
+  const open = queued.filter(isOpen);
+  // Members that are down may prevent the inspection of the zone that is next.
+  const isNext = (member: M): boolean => stageOf(member) <= openStage && isToInspect(member, view, rules);
+  const isStuck = open.length + active.length + inspecting.length === 0 && !waiting.some(isNext);
+  const ready = isStuck ? queued.filter((member) => stageOf(member) <= openStage) : open;
   const down = ready.filter(({ isDown }) => isDown === true);
   const most = inBatches ? free : Math.min(free, Math.max(0, maxConcurrent - active.length));
   if (down.length > 0 && (downFirst || (down.length === ready.length && isLast(view, rules))))
@@ -284,18 +288,24 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
 
 /** Whether only members that are down are left in the open stage, and no canary that is not down, also of a later stage. */
 function isLast<M extends RolloutMember>(view: View<M>, rules: RolloutRules): boolean {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, openStage } = view;
+  const { waiting, inspecting, active, canaries, canariesLeft, openStage } = view;
   if (active.some(({ isDown }) => isDown !== true)) return false;
-  const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-  // Queued members that are down may leave no connection for the inspection of others.
-  const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
-  const isToInspect = (member: M): boolean => !isFull && (member.isExclusive !== true || !isHeld);
-  const others = [...inspecting, ...waiting.filter(isToInspect)];
+  const others = [...inspecting, ...waiting.filter((member) => isToInspect(member, view, rules))];
   if (others.some((member) => stageOf(member) <= openStage)) return false;
   const next = canaries.slice(0, Math.min(canariesLeft, canariesInspected(rules)));
   return !next.some(
-    (member) => member.state === 'queued' || member.state === 'inspecting' || (member.state === 'waiting' && isToInspect(member)),
+    (member) =>
+      member.state === 'queued' || member.state === 'inspecting' || (member.state === 'waiting' && isToInspect(member, view, rules)),
   );
+}
+
+/** Whether a waiting member can be inspected before the queued ones are changed: they may use all connections, or exclude it. */
+function isToInspect<M extends RolloutMember>(
+  { isExclusive }: M,
+  { queued, active }: View<M>,
+  { maxOpen = Number.POSITIVE_INFINITY }: RolloutRules,
+): boolean {
+  return queued.length + active.length < maxOpen && (isExclusive !== true || !queued.some((member) => member.isExclusive === true));
 }
 
 /** The first of some members, up to one that may not be in progress at the same time. */

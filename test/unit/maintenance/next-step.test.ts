@@ -224,6 +224,13 @@ describe('the order of a rollout', () => {
     expect(step(inZones('a1~ b1 c2 d2+'), { ...HOSTS, order: 'spread', maxUnavailable: 2 })).toBe('c');
   });
 
+  it('changes members of a zone that are down, if no more can be inspected', () => {
+    expect(step(inZones('a1! b1! c2.'), { ...HOSTS, order: 'zone', maxOpen: 2 })).toBe('a b');
+    expect(step(inZones('a1~ b1! c2.'), { ...HOSTS, order: 'zone', maxOpen: 2 })).toBe('');
+    const controlPlanes = inZones('a1! b2.').map((member) => ({ ...member, isExclusive: true }));
+    expect(step(controlPlanes, { ...HOSTS, order: 'zone' })).toBe('a');
+  });
+
   it('has a canary in each stage, if the canaries wait for earlier stages', () => {
     const all = members('a b c d').map((member, i) => ({ ...member, stage: i < 2 ? 0 : 1, isExclusive: i < 2 }));
     const rules = { ...HOSTS, canary: 1, canaryOrder: ['d'], hasCanaryPerStage: true, inBatches: true };
