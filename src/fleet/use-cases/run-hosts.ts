@@ -33,7 +33,7 @@ export interface HostsSettings {
 export interface HostsCommand {
   readonly targets: readonly HostTarget[];
   readonly planHost: PlanOnHost;
-  /** The hosts by the fleet file, in the order of the targets, for `--canary`. Absent: the command does not name canaries. */
+  /** The hosts by the fleet file, with the names of the targets, for `--canary`. Absent: the command does not name canaries. */
   readonly hosts?: readonly Selectable[];
   /** The zone of a host, for `--order`. */
   readonly zoneOf?: (host: Selectable) => string | undefined;
@@ -122,12 +122,13 @@ export async function runTargets(
   const { rules } = settings;
   const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
   const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
-  const hosts = targets.map((target, i) => {
-    const named = command.hosts?.[i];
-    const zone = named === undefined ? undefined : command.zoneOf?.(named);
+  const named = new Map(command.hosts?.map((host) => [host.name, host]));
+  const hosts = targets.map((target) => {
+    const host = named.get(targetName(target));
+    const zone = host === undefined ? undefined : command.zoneOf?.(host);
     return { target, planHost, zone, approved: command.approved?.get(targetName(target)) };
   });
-  const canaries = canariesOf(command, rules);
+  const canaries = canariesOf(command, rules, targets.map(targetName));
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
@@ -143,18 +144,26 @@ export async function runTargets(
     observer,
   );
   const members = hosts.map(({ target, zone }) => ({ name: targetName(target), zone }));
-  const batches = run.dryRun ? plannedBatches(members, result.outcomes, { ...limits, ...canaries, parallel, maxOpen }) : [];
+  const pending = result.outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : []));
+  const batches = run.dryRun
+    ? plannedBatches(members, result.outcomes, { ...limits, ...canariesOf(command, rules, pending), parallel, maxOpen })
+    : [];
   return { ...result, batches, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
 }
 
-/** The canaries that `--canary` names. */
+/**
+ * The canaries that `--canary` names. If all of them are up to date, the next host is the canary.
+ * @param names of the hosts to change
+ */
 function canariesOf(
   { hosts, hasCanaryPerStage = false }: Pick<HostsCommand, 'hosts' | 'hasCanaryPerStage'>,
   rules: RulesRequest | undefined,
+  names: readonly string[],
 ): Pick<FleetRules, 'canary' | 'canaryOrder' | 'hasCanaryPerStage'> | { readonly hasCanaryPerStage: boolean } {
   if (rules?.canaryHosts === undefined || hosts === undefined) return { hasCanaryPerStage };
-  const canaryOrder = namedCanaries(hosts, rules.canaryHosts, 'Pass names of the hosts of --host; labels are those of the fleet file');
-  return { hasCanaryPerStage, canary: hosts.length === 1 ? 0 : canaryOrder.length, canaryOrder };
+  const chosen = namedCanaries(hosts, rules.canaryHosts, 'Pass names of the hosts of --host; labels are those of the fleet file');
+  const canaryOrder = chosen.filter((name) => names.includes(name));
+  return { hasCanaryPerStage, canary: names.length <= 1 ? 0 : Math.max(1, canaryOrder.length), canaryOrder };
 }
 
 /** With a single host, its error is reported unchanged, without the name of the host. */
