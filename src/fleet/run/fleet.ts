@@ -170,7 +170,7 @@ class FleetRun {
   async run(): Promise<FleetResult> {
     const { signal } = this.#ports;
     const forget = onAbort(signal, () => this.#wake());
-    let blocked: readonly string[] = [];
+    let [blocked, stopped]: [readonly string[], string | null] = [[], null];
     try {
       for (;;) {
         const step = nextStep(this.#members, this.#rules);
@@ -180,7 +180,7 @@ class FleetRun {
           for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
         }
         this.#reportProgress(step);
-        blocked = step.blocked;
+        ({ blocked, stopped } = step);
         if (!this.#members.some(({ state }) => state === 'inspecting' || state === 'in-progress')) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -190,7 +190,8 @@ class FleetRun {
       forget();
     }
     await this.#endOthers();
-    const limit = nextStep(this.#members, this.#rules).stopped;
+    // The canaries of a stage are no longer counted when its last host has ended.
+    const limit = nextStep(this.#members, this.#rules).stopped ?? stopped;
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
     if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };

@@ -144,6 +144,11 @@ describe('a run over a fleet', () => {
     expect(outcomes[5]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
   });
 
+  it('names the reason if the canary of a stage failed', async () => {
+    const { run } = world({ a: { apply: FAILED }, b: {}, c: {} }, { canary: 1, hasCanaryPerStage: true, observesFirst: true });
+    expect((await run()).stopped).toBe('the first host to be changed failed');
+  });
+
   it('names the refused host that stopped the run, not the required host that was not started', async () => {
     const { run } = world({ cp: { isNeeded: true, planTakes: 5 }, w1: { plan: NO }, w2: {} }, { maxFail: 0 });
     expect((await run()).stopped).toBe('1 host failed, more than --max-fail allows');
