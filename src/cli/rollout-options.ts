@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
+import { parseIp } from '../base/text/ip.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { RolloutOrder } from '../maintenance/start-order.ts';
@@ -105,8 +106,14 @@ export function rulesRequest(options: CommandOptions, { namesCanary = false }: {
  */
 export function namedCanary(options: CommandOptions): RulesRequest['canaryHosts'] {
   const text = flagText(options, 'canary');
-  if (text === undefined || !/[^0-9%.-]/.test(text)) return undefined;
-  return text.includes('=') ? parseSelector(text, '--canary') : text.split(',').filter((name) => name !== '');
+  if (text === undefined || (!/[^0-9%.-]/.test(text) && parseIp(text) === null)) return undefined;
+  if (text.includes('=')) return parseSelector(text, '--canary');
+  const names = text.split(',').filter((name) => name !== '');
+  if (names.length > 0 && !names.some((name) => name.startsWith('!'))) return names;
+  throw usageError(
+    `--canary ${text} does not name the canaries`,
+    'For example: --canary edge-1,edge-2, --canary pool=edge or --canary 10%',
+  );
 }
 
 /**
