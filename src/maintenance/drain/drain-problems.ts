@@ -30,7 +30,7 @@ export function notSettled(node: string, workloads: readonly string[], timeoutMs
   return {
     code: 'PODS_NOT_SETTLED',
     host: node,
-    message: `${timeoutMs / 1000} s after the node returned to service, these controllers have fewer Ready pods than before the drain: ${namesOf(workloads)}. The run continues. To wait longer, use --settle`,
+    message: `${timeoutMs / 1000} s after the node returned to service, these controllers are not known to have as many Ready pods as before the drain: ${namesOf(workloads)}. The run continues. To wait longer, use --settle`,
   };
 }
 

@@ -90,12 +90,12 @@ export async function waitSettled(
       ),
     });
   else {
-    const count = workloads.length === 1 ? '1 controller of evicted pods has' : `${workloads.length} controllers of evicted pods have`;
-    reporter.report({ level: 'info', code: 'PODS_SETTLED', host: node, message: `${count} as many Ready pods as before`, verbosity: 1 });
+    const message = 'no controller of an evicted pod has fewer Ready pods than before, or than it is scaled to now';
+    reporter.report({ level: 'info', code: 'PODS_SETTLED', host: node, message, verbosity: 1 });
   }
 }
 
-/** Empty: none are missing, the controller was deleted, or it cannot be read now. */
+/** Empty: none are missing, or the controller was deleted. One that cannot be read now is not settled. */
 async function missingPods(cluster: Cluster, workload: EvictedWorkload) {
   const { ref, uid, name, readyBefore } = workload;
   const read = await settle(cluster.get(ref));

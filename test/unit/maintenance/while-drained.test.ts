@@ -90,7 +90,7 @@ describe('a change of a node', () => {
     const { result, after } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
     expect([result, after]).toEqual(['changed', SERVING]);
     const message = expect.stringContaining(
-      'fewer Ready pods than before the drain: ReplicaSet default/web (1 of 2 Ready). The run continues',
+      'not known to have as many Ready pods as before the drain: ReplicaSet default/web (1 of 2 Ready). The run continues',
     );
     expect(world.reporter.events.at(-1)).toMatchObject({ level: 'warning', code: 'PODS_NOT_SETTLED', host: 'n1', message });
   });
