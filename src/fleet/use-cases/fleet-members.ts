@@ -84,8 +84,7 @@ export async function fleetMembers(
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const isPlaced = input.ignoresHooks !== true && (request.rules.order !== undefined || tasks.some(({ host }) => isControlPlane(host)));
-  const hosts = tasks.map(({ host }) => host);
-  const placeOf = await hostPlaces(isPlaced ? access.cluster : null, hosts);
+  const placeOf = await hostPlaces(isPlaced ? access.cluster : null, input.hosts);
   const memberOf = async (task: FleetTask): Promise<FleetMember> => {
     const { host, operations, origin = 'saved' } = task;
     const { name, role, nodeRegistration } = host;
