@@ -122,6 +122,11 @@ describe('dynamic assign of many nodes', () => {
       'batch 4, 1 node: n5',
       'batch 5, 1 node: n1',
     ]);
+    // A node with the assignment does not replace the named canary.
+    const next = await push(51);
+    expect((await dynamic('assign', 'n2', '--configmap', next)).code).toBe(0);
+    const rest = await dynamic('assign', ...NODES, '--configmap', next, '--canary', 'n3', '--dry-run', '-o', 'json');
+    expect([...rest.stdout.matchAll(/"reason":\s*"(batch 1[^:]*):/g)].map(([, batch]) => batch)).toEqual(['batch 1, canary']);
     const unknown = await dynamic('assign', ...NODES, '--configmap', source, '--canary', 'n9');
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('--canary n9: no selected node has this name or label')]);
   });

@@ -1,4 +1,4 @@
-import { declined, usageError } from '../../base/errors.ts';
+import { declined, isAppError, usageError } from '../../base/errors.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import {
   type Assignment,
@@ -16,7 +16,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type ConfigSource, describeSource } from '../../kubelet/layers/config-source.ts';
+import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { drainingOf } from './draining.ts';
@@ -37,7 +37,7 @@ export interface AssignToNodesRequest extends AssignmentRequest {
 async function withNamedCanaries(
   services: NodeCommandPorts,
   { rollout, choice }: Pick<AssignToNodesRequest, 'rollout' | 'choice'>,
-  { cluster, nodes }: { readonly cluster: Cluster; readonly nodes: Assignment['nodes'] },
+  { cluster, nodes, targets }: { readonly cluster: Cluster } & Pick<Assignment, 'nodes' | 'targets'>,
 ): Promise<AssignmentRequest['rollout']> {
   const { canaryNodes } = rollout;
   if (canaryNodes === undefined) return rollout;
@@ -47,7 +47,12 @@ async function withNamedCanaries(
     const found = nodes.filter(({ name }) => isNamed({ name, groups: [] })).map(({ name }) => name);
     if (found.length > 0 || choice.kind === 'selector') return found;
     const ofChoice = choice.kind === 'names' ? { ...choice, names: [text] } : { ...choice, selection: { limit: [text], groups: [] } };
-    return (await findNodeNames(services, cluster, ofChoice, { changes: true })).filter((name) => selected.has(name));
+    // An unknown name is reported below, as one of --canary.
+    const names = await findNodeNames(services, cluster, ofChoice, { changes: true }).catch((error: unknown) => {
+      if (isAppError(error, 'USAGE')) return [];
+      throw error;
+    });
+    return names.filter((name) => selected.has(name));
   };
   const wanted =
     'matches' in canaryNodes
@@ -57,7 +62,11 @@ async function withNamedCanaries(
     if (found.length === 0)
       throw usageError(`--canary ${text}: no selected node has this name or label`, 'List the nodes: kubectl get nodes --show-labels');
   const canaryOrder = [...new Set(wanted.flatMap(([, found]) => found))];
-  const canary = nodes.length === 1 ? 0 : canaryOrder.length;
+  // Nodes that have the assignment count as successful canaries, but replace none that is named.
+  const has = ({ name, source }: Assignment['nodes'][number]): boolean =>
+    source.issue === null && sameSource(source.source, targets.get(name)?.desired ?? null);
+  const others = nodes.filter((node) => !canaryOrder.includes(node.name) && has(node));
+  const canary = nodes.length === 1 ? 0 : canaryOrder.length + others.length;
   return { ...rollout, rulesFor: (total) => ({ ...rollout.rulesFor(total), canary, canaryOrder }) };
 }
 
@@ -93,7 +102,7 @@ export async function assignToNodes(
       assigned?.kind === 'previous'
         ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter })
         : await checkAssignment(services, cluster, { ...request, assigned }, { nodes, text, reporter });
-    const rollout = await withNamedCanaries(services, request, { cluster, nodes: checked.nodes });
+    const rollout = await withNamedCanaries(services, request, { cluster, ...checked });
     const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
     const recorded = { id: await services.newId(), command, sha256Of } as const;
     const plan = (): PlannedAssignment => ({
