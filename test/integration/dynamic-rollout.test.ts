@@ -526,7 +526,7 @@ describe('dynamic assign of many nodes', () => {
     [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable must be at least 1, not 0'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120% is neither a number'],
-    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one is neither a number'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', '120%'], '--canary 120% is neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready 5 is not a valid duration'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary cannot be combined with --wait none'],
   ])('rejects %j', async (argv, reported) => {
