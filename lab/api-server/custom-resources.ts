@@ -88,7 +88,9 @@ function causesOf(value: Json, schema: JsonObject, path: string): readonly Cause
   if (own.length + nested.length > 0) return [...own, ...nested];
   return itemsOf(schema, 'x-kubernetes-validations').flatMap((rule) => {
     const holds = ruleFunction(textOf(rule, 'rule'));
-    return holds === undefined || holds(value) ? [] : [invalidValue(path === '' ? '<nil>' : path, value, textOf(rule, 'message'))];
+    return holds === undefined || holds(value)
+      ? []
+      : [invalidValue(path === '' ? '<nil>' : path, isJsonObject(value) ? 'object' : value, textOf(rule, 'message'))];
   });
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
 import { MASTERS_GROUP_NAME } from '../../src/kube/well-known.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { BOOTSTRAP_OBJECTS } from './bootstrap-objects.ts';
@@ -167,8 +168,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<La
     kubeconfigWithToken: (token) => tokenKubeconfig({ ...target(), user: 'token-user', token: new Secret(token) }).reveal(),
     store,
     registry,
-    get: (apiVersion, kind, name, namespace = '') =>
-      store.get(servedKind(store, apiVersion, kind) ?? typeOf(apiVersion, kind), namespace, name),
+    get: (apiVersion, kind, name, namespace = '') => store.get(typeIn(store, apiVersion, kind), namespace, name),
     put,
     proxyNode: (name, proxy) => void nodeProxies.set(name, proxy),
     faults,
@@ -211,6 +211,10 @@ function startControllers(context: ControllerContext, { controllers = [], signer
     disruption: () => void onAbort(context.signal, startDisruption({ store: context.store, now: () => context.clock.now() })),
   };
   for (const name of controllers) start[name]();
+}
+
+function typeIn(store: Store, apiVersion: string, kind: string): ResourceType {
+  return servedKind(store, apiVersion, kind) ?? typeOf(apiVersion, kind);
 }
 
 function putObject(registry: Registry, store: Store, object: KubeObject): void {
