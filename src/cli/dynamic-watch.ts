@@ -171,6 +171,7 @@ const ENDED = {
   failed: 'failed',
   unreachable: 'unreachable: the node is down or deleted',
   replaced: 'replaced by the assignment of another operator',
+  skipped: 'skipped',
 } as const;
 
 /** State of a rollout as the display shows it. */

@@ -42,7 +42,7 @@ interface PodParts {
 export function drainPod(name: string, node: string, parts: Partial<PodParts> = {}): KubeObject {
   const { of = 'ReplicaSet/web', app = 'web', namespace = 'default', isReady = true, phase = 'Running', requests = {}, spec = {} } = parts;
   const [kind = '', owner = ''] = of?.split('/') ?? [];
-  const apiVersion = kind === 'Cluster' ? 'postgresql.cnpg.io/v1' : 'apps/v1';
+  const apiVersion = kind === 'Cluster' ? 'postgresql.cnpg.io/v1' : kind === 'Job' ? 'batch/v1' : 'apps/v1';
   const owners = of === null ? {} : { ownerReferences: [{ apiVersion, kind, name: owner, uid: uidOf(of), controller: true }] };
   return {
     apiVersion: 'v1',

@@ -4,6 +4,7 @@ import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isControlPlaneNode } from '../../kube/node-place.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { planBatches } from '../../maintenance/next-step.ts';
 import { parseStatement, STATEMENT_KEY, statementMismatch } from '../signing/statement.ts';
@@ -65,6 +66,7 @@ export interface Assignment {
 /**
  * Checks that nodes accept an assignment. Warnings are reported.
  * @param given.text content of the assigned file; null: no file is assigned
+ * @param given.drains nodes are drained before a change that needs it
  * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration, and for nodes
  *   whose pods the payload would end (PODS_AT_RISK)
  */
@@ -74,7 +76,12 @@ export async function checkAssignment(
   request: Pick<AssignmentRequest, 'rollout' | 'force' | 'allowPodLoss'> & {
     readonly assigned: Exclude<AssignmentRequest['assigned'], { readonly kind: 'previous' }>;
   },
-  { nodes, text, reporter }: { readonly nodes: readonly NodeConfig[]; readonly text: string | null; readonly reporter: Reporter },
+  {
+    nodes,
+    text,
+    reporter,
+    drains,
+  }: { readonly nodes: readonly NodeConfig[]; readonly text: string | null; readonly reporter: Reporter } & Pick<CheckedPayload, 'drains'>,
 ): Promise<Assignment> {
   const { rollout, assigned, force, allowPodLoss } = request;
   const targetsOf = (desired: ConfigSource | null) => new Map(nodes.map(({ name }) => [name, { name, desired }]));
@@ -102,7 +109,7 @@ export async function checkAssignment(
   }
   refuse(unsignedProblems(nodes, { source: desired, data }));
   const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
-  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation }, reporter);
+  const fields = await requirePodsKept(cluster, { nodes, source: desired, data, drains }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
   const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
   const contents = new Map([...(await readContentHashes(cluster, present)), [describeSource(desired), contentHash({ data })]]);
@@ -157,7 +164,9 @@ export async function executeAssignment(
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
-  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf };
+  const controlPlanes = new Set(nodes.flatMap(({ name, labels }) => (isControlPlaneNode(labels) ? [name] : [])));
+  const isControlPlane = (name: string): boolean => controlPlanes.has(name);
+  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf, isControlPlane };
   if (rollout.wait !== 'none')
     return performRollout(ports, cluster, { ...run, draining, targets: others.flatMap(({ name }) => targets.get(name) ?? []) });
   await assignAll(ports, cluster, { nodes: others, targets }, run);
@@ -203,12 +212,12 @@ export function assignmentEventNotCreated(node: string, error: AppError): Report
  */
 async function requirePodsKept(
   cluster: Cluster,
-  { nodes, source, data }: CheckedPayload,
+  { nodes, source, data, drains }: CheckedPayload,
   { allowPodLoss, skipValidation }: { readonly allowPodLoss: boolean; readonly skipValidation: boolean },
   reporter: Reporter,
 ): Promise<CheckedRisks['fields']> {
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains });
   if (refusals.length > 0 && !skipValidation) throw new AppError(refusals, { exitCode: 3 });
   if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
   for (const { host, code, message } of [...refusals, ...losses, ...warnings]) reporter.report({ level: 'warning', code, message, host });

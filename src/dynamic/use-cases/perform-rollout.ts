@@ -7,6 +7,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
@@ -32,7 +33,12 @@ export interface DynamicRollout extends AssignmentSettings {
   readonly selector: string | undefined;
   /** How nodes are drained, and the impact of the assignment on each. Absent: no node is drained. */
   readonly draining?:
-    | { readonly policy: NonNullable<RunSettings['drain']>; readonly run: HoldRun; readonly impactOf?: (name: string) => Impact | null }
+    | {
+        readonly policy: NonNullable<RunSettings['drain']>;
+        readonly run: HoldRun;
+        readonly impactOf?: (name: string) => Impact | null;
+        readonly isControlPlane?: (name: string) => boolean;
+      }
     | undefined;
   readonly reporter: Reporter;
   /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
@@ -74,6 +80,7 @@ export async function performRollout(
         ...listener,
         ended: (outcome) => {
           listener.ended?.(outcome);
+          if (outcome.stage === 'skipped') reportSkipped(run.reporter, outcome);
           returns.begin(outcome);
         },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
@@ -89,6 +96,8 @@ export async function performRollout(
       begins: async (name, source) => {
         // The previous nodes are in service again.
         await returns.all();
+        if (draining?.isControlPlane?.(name) === true)
+          await requireEtcdMembers({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, name);
         await holds?.take(name, draining?.impactOf?.(name) ?? null);
         await record?.began(name, source);
         before.set(name, source);
@@ -126,6 +135,11 @@ function returnsOf(holds: NodeHolds | undefined) {
   };
 }
 
+function reportSkipped(reporter: Reporter, { name, error }: RolloutOutcome): void {
+  for (const { code, message, hint } of error?.problems ?? [])
+    reporter.report({ level: 'warning', code, host: name, message: `${message}. ${hint}.` });
+}
+
 /** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
 function isProven({ stage, isTouched, validated: { verdict } }: RolloutOutcome): boolean {
   return stage === 'changed' || !isTouched || isRolledBack(verdict);
@@ -144,7 +158,15 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
  * Assignments of other operators are excluded.
  */
 function revertTargets({ outcomes }: RolloutResult, before: ReadonlyMap<string, ConfigSource | null>): readonly RolloutTarget[] {
-  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, changed: 3, queued: 4, replaced: 5 };
+  const rank: Readonly<Record<RolloutStage, number>> = {
+    failed: 0,
+    unreachable: 1,
+    'in-progress': 2,
+    changed: 3,
+    queued: 4,
+    replaced: 5,
+    skipped: 6,
+  };
   const isOurs = ({ stage, isTouched, validated, desired }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
@@ -192,11 +214,11 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
 function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
-      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started'].includes(stage) || isUntouchedFailure(stage, outcome),
+      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started', 'skipped'].includes(stage) || isUntouchedFailure(stage, outcome),
     )
       ? 5
       : 4;
-  if (outcomes.every(({ stage }) => stage === 'changed')) return 0;
+  if (outcomes.every(({ stage }) => stage === 'changed' || stage === 'skipped')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;

@@ -201,9 +201,10 @@ class Rollout {
     } catch (error) {
       if (!isAppError(error)) throw error;
       const { exitCode } = error;
-      if (isAppError(error, 'ASSIGNMENT_REPLACED')) {
+      const isHeld = isAppError(error, 'NODE_HELD') && this.#members.length > 1;
+      if (isHeld || isAppError(error, 'ASSIGNMENT_REPLACED')) {
         member.error = error;
-        this.#end(member, 'replaced');
+        this.#end(member, isHeld ? 'skipped' : 'replaced');
         return;
       }
       // The result of a request without a response is unknown.
@@ -250,7 +251,7 @@ class Rollout {
     return assignedBy(this.#ports, this.#run);
   }
 
-  #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced'): void {
+  #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'): void {
     member.stage = stage;
     this.#run.listener.ended?.(outcomeOf(member));
   }

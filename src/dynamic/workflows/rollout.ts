@@ -13,9 +13,10 @@ import type { AssessedNode } from './read-nodes.ts';
 /**
  * State of a node in a rollout: `in-progress` is assigned and not updated yet · `changed` runs the desired configuration ·
  * `failed` was rolled back, or cannot be updated · `unreachable` was down before its start and did not become Ready, so
- * that the effect of the configuration is unknown · `replaced` has an assignment of another operator.
+ * that the effect of the configuration is unknown · `replaced` has an assignment of another operator ·
+ * `skipped` is in the maintenance of others.
  */
-export type RolloutStage = Extract<MemberState, 'queued' | 'in-progress' | 'changed' | 'failed' | 'unreachable' | 'replaced'>;
+export type RolloutStage = Extract<MemberState, 'queued' | 'in-progress' | 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'>;
 
 export interface RolloutOptions {
   readonly wait: 'trial' | 'good' | 'none';

@@ -97,11 +97,12 @@ export async function assignToNodes(
   const text = assigned?.kind === 'file' ? await services.input.readText(assigned.pushed.file) : null;
   const assign = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
+    const drains = request.run.drain?.isAllowed === true && request.rollout.wait !== 'none';
     const nodes = await readNodes(cluster, names, { backend });
     const checked =
       assigned?.kind === 'previous'
         ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter })
-        : await checkAssignment(services, cluster, { ...request, assigned }, { nodes, text, reporter });
+        : await checkAssignment(services, cluster, { ...request, assigned }, { nodes, text, reporter, drains });
     const rollout = await withNamedCanaries(services, request, { cluster, ...checked });
     const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
     const recorded = { id: await services.newId(), command, sha256Of } as const;

@@ -1,6 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { memoized } from '../../base/memoized.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { CONTROL_PLANE_LABEL } from '../../kube/node-marks.ts';
 import { leftCordoned } from '../../maintenance/drain/hold.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
 import type { LockOwnerPorts } from '../ports.ts';
@@ -17,7 +19,14 @@ export async function drainingOf(
 ): Promise<Draining | undefined> {
   if (drain === undefined) return undefined;
   const policy = count === 1 ? { ...drain, settleMs: 0 } : drain;
-  if (dryRun) return { policy, forecast: memoized(readClusterView) };
+  const controlPlanes = memoized(controlPlaneNodes);
+  if (dryRun) return { policy, controlPlanes, forecast: memoized(readClusterView) };
   const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
-  return { policy, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+  return { policy, controlPlanes, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+}
+
+/** One request; control planes of kubeadm up to 1.19 are not found. */
+async function controlPlaneNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: CONTROL_PLANE_LABEL });
+  return new Set(items.map(({ metadata }) => metadata.name));
 }

@@ -87,6 +87,15 @@ export function notDrainedWarning(node: string): Problem {
   };
 }
 
+/** The change continues. */
+export function drainUnknownWarning(host: string, why: string): Problem {
+  return {
+    code: 'NODE_NOT_DRAINED',
+    host,
+    message: `the change needs a drained node, but the node is not drained, because ${why}. Its running pods may be affected. Pass --kubeconfig with the kubeconfig of an administrator`,
+  };
+}
+
 /** After a failed change: whether the node runs its previous configuration is not known. */
 export function nodeLeftToFail(node: string): Problem {
   return {

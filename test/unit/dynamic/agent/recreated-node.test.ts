@@ -131,7 +131,7 @@ describe('dynamic assign to a Node that was created again', () => {
     const request = { force: false, allowPodLoss: true, assigned };
     const rollout = { wait: 'none', onFailure: 'stop' } as RolloutOptions;
     const nodes = await readNodes(cluster, [NODE]);
-    const checked = await checkAssignment({} as never, cluster, { ...request, rollout }, { nodes, text: null, reporter });
+    const checked = await checkAssignment({} as never, cluster, { ...request, rollout }, { nodes, text: null, reporter, drains: false });
     const recorded = { id: '0a1b2c3d', command: 'assign', sha256Of: () => null };
     const ports = { clock: world.clock, random: () => 0.5, self: { name: 'alice' }, signal: new AbortController().signal };
     await executeAssignment(ports as never, cluster, checked, { reporter, rollout, allowPodLoss: false, recorded } as never);
