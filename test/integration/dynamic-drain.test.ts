@@ -96,7 +96,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
     await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'strategic', { status }, { subresource: 'status' });
     const { code, stdout, stderr } = await assign('topologyManagerScope: pod');
     expect([code, stdout]).toEqual([0, expect.stringContaining('2 nodes: 1 changed, 1 skipped.')]);
-    expect(stderr).toContain('n1 skipped: its condition MaintenanceInProgress is True (Firmware: by the hardware team)');
+    expect(stderr).toContain('n1 warning: skipped: its condition MaintenanceInProgress is True (Firmware: by the hardware team)');
     expect(await assigned()).toBe(1);
   });
 
