@@ -40,7 +40,7 @@ export async function checkUndo(
     const assigned = source === null ? null : ({ kind: 'config-map', source, validation } as const);
     const members = group.map(({ node }) => node);
     const given = { rollout, allowPodLoss, force: source === null, assigned };
-    checked.push(await checkAssignment(ports, cluster, given, { nodes: members, text: null, reporter }));
+    checked.push(await checkAssignment(ports, cluster, given, { nodes: members, text: null, reporter, drains: false }));
   }
   return {
     nodes,

@@ -30,7 +30,7 @@ export async function checkNodes(
   const invalid = await invalidVersions(payload.text, source, nodes);
   // Nodes that run the configuration have accepted it.
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { refusals, losses, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  const { refusals, losses, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains: false });
   const problems = [
     ...unreadableProblems(nodes, source),
     ...unsignedProblems(nodes, { source, data }),
