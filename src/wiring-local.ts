@@ -26,6 +26,7 @@ export type MainProgramPorts =
   | 'certificateIssuer'
   | 'canAsk'
   | 'confirm'
+  | 'runEditor'
   | 'templates'
   | 'problemPages'
   | 'connectHost'

@@ -47,6 +47,15 @@ export async function runDynamicUndo(services: Services, { to, yes, ...request }
   return assign(services, { ...request, assigned: { kind: 'previous', to }, force: false }, { asks });
 }
 
+/** `edit NODE`: as `dynamic assign`, after a question. */
+export async function runDynamicEdit(
+  services: Services,
+  request: Omit<DynamicAssignRequest, keyof PageFlags>,
+  { asks }: { readonly asks: boolean },
+): Promise<ExitCode> {
+  return assign(services, { ...request, report: undefined, serve: undefined }, { asks });
+}
+
 async function assign(services: Services, request: DynamicAssignRequest, { asks = false } = {}): Promise<ExitCode> {
   const phase = request.assigned === null ? 'dynamic-reset' : request.assigned.kind === 'previous' ? 'dynamic-undo' : 'dynamic-assign';
   const command = phase.replace('-', ' ');

@@ -88,12 +88,22 @@ async function runFleetApply(services: Services, request: FleetApplyRequest): Pr
   const subject = request.planFile ?? fleetFileOf(request.file);
   const { report, serve, writing } = request;
   const page = { command: 'apply', subject, reason: writing.note?.reason, report, serve };
-  const { failure } = await withPage(services, page, async (shown) => ({ failure: await applyAndPrint(services, request, shown) }));
+  const { failure } = await withPage(services, page, async (shown) => ({
+    failure: await applyAndPrint(services, request, { page: shown }),
+  }));
   if (failure !== null) throw failure;
   return 0;
 }
 
-async function applyAndPrint(services: Services, request: FleetApplyRequest, page: RunPage | null): Promise<AppError | null> {
+/**
+ * @param run.approved called after the operator has approved the plan, before a host is changed
+ * @param run.page shows the run
+ */
+export async function applyAndPrint(
+  services: Services,
+  request: Omit<FleetApplyRequest, keyof PageFlags>,
+  { approved, page = null }: { readonly approved?: () => Promise<void>; readonly page?: RunPage | null },
+): Promise<AppError | null> {
   const [{ applyFleet }, { retryLine, withoutCluster }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/apply-fleet.ts'),
     import('./fleet-report.ts'),
@@ -121,9 +131,11 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, pag
           ports: { ...ports, reporterOf: (host) => shown.record(ports.reporterOf(host)) },
         };
       },
-      approve: (plan) => {
+      approve: async (plan) => {
         approving();
-        return approve(services, plan, output);
+        const isApproved = await approve(services, plan, output);
+        if (isApproved) await approved?.();
+        return isApproved;
       },
     },
     begin: (run) => {

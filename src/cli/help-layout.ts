@@ -30,9 +30,7 @@ export const DEFAULT_WIDTH = 80;
 const LEAST_WIDTH = 40;
 
 /** The commands of daily use, which the short help of the program lists. */
-const DAILY_COMMANDS: ReadonlySet<string> = new Set(
-  'init join reset plan apply status upgrade dynamic fleet certs explain validate'.split(' '),
-);
+const DAILY_COMMANDS: ReadonlySet<string> = new Set('init join reset plan apply undo edit status upgrade dynamic fleet explain'.split(' '));
 
 /** Options that the short help of a command only names, in addition to those for SSH. */
 const DETAILS: ReadonlySet<string> = new Set(

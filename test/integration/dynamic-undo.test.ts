@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/base/errors.ts';
@@ -37,11 +37,11 @@ class Sink extends Writable {
   }
 }
 
-/** Runs `dynamic ...`. @param answer to the question; null: no terminal */
-async function dynamicWith(answer: boolean | null, ...argv: readonly string[]) {
+/** Runs a command. @param answer to the question; null: no terminal */
+async function run(answer: boolean | null, argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const [stdout, stderr] = [new Sink(), new Sink()];
   const services = createServices({
-    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf'), ...env },
     stdin: Readable.from(['']),
     stdout,
     stderr,
@@ -58,9 +58,10 @@ async function dynamicWith(answer: boolean | null, ...argv: readonly string[]) {
       return answer;
     },
   };
-  const code = await runCli(['dynamic', ...argv], { ...services, ...touching }, '0.0.0-test');
+  const code = await runCli(argv, { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text, questions };
 }
+const dynamicWith = (answer: boolean | null, ...argv: readonly string[]) => run(answer, ['dynamic', ...argv]);
 const dynamic = (...argv: readonly string[]) => dynamicWith(null, ...argv);
 const undo = (...argv: readonly string[]) => dynamic('undo', ...argv, '--yes');
 
@@ -312,4 +313,71 @@ it('keeps the previous ConfigMap of each node when unused ConfigMaps are deleted
   const { stdout } = await dynamic('gc', '--older-than', '1s');
   expect(stdout).toBe(`configmap/${nameOf(unused)} deleted\n`);
   expect((await undo('n1')).code).toBe(0);
+});
+
+describe('edit of a Node', () => {
+  const edit = (editor: string, answer: boolean | null, ...argv: readonly string[]) =>
+    run(answer, ['edit', ...argv], { KUBE_EDITOR: editor });
+
+  it('stores the edited configuration as a new ConfigMap with the other keys, and assigns it after the question', async () => {
+    fleet = await agentFleet(['n1', 'n2']);
+    const path = join(directory, 'kubelet.yaml');
+    writeFileSync(path, `${HEADER}# few pods\nmaxPods: 50\nresolvConf: resolv.conf\n`);
+    writeFileSync(join(directory, 'resolv.conf'), 'nameserver 1.1.1.1\n');
+    const pushed = await dynamic(
+      'push',
+      path,
+      '--name',
+      'edge',
+      '--beside',
+      `resolv.conf=${join(directory, 'resolv.conf')}`,
+      '--skip-validation',
+    );
+    const source = pushed.stdout.trim();
+    await dynamic('assign', 'n1', 'n2', '--configmap', source, '--skip-validation');
+    const declined = await edit('sed -i s/50/40/', false, 'n1');
+    expect([declined.code, declined.questions]).toEqual([1, ['Apply these changes? [y/N] ']]);
+    expect(declined.stdout).toMatch(/\+ ConfigMap kubeletadm-system\/edge-\w{10}\n[\s\S]*~ Node n1/);
+    const kept = /kept in (\S+\.yaml)/.exec(declined.stderr)?.[1] ?? '';
+    expect(fleet.runs()).toEqual({ n1: nameOf(source), n2: nameOf(source) });
+    rmSync(dirname(kept), { recursive: true, force: true });
+    const { code, stderr } = await edit('sed -i s/50/40/', true, 'node/n1');
+    expect(code, stderr).toBe(0);
+    const { n1 = '', n2 } = fleet.runs();
+    expect([n1.startsWith('edge-'), n1 === nameOf(source), n2]).toEqual([true, false, nameOf(source)]);
+    const object = await fleet.cluster.get({ ...refOf(source), name: n1 });
+    expect(object?.data).toEqual({
+      kubelet: `${HEADER}# few pods\nmaxPods: 40\nresolvConf: resolv.conf\n`,
+      'resolv.conf': 'nameserver 1.1.1.1\n',
+    });
+  });
+
+  it('is cancelled without a change, and opens an empty overlay if nothing is assigned', async () => {
+    fleet = await agentFleet(['n1']);
+    expect(await edit('true', true, 'n1')).toMatchObject({ code: 0, stdout: 'Edit cancelled, no changes made.\n' });
+    const opened = join(directory, 'opened');
+    const { code, stderr } = await edit(`cp "$1" ${opened}; echo 'maxPods: 33' >>`, true, 'n1');
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(opened, 'utf8')).toContain('kind: KubeletConfigurationOverlay\n');
+    expect(fleet.runs().n1).toMatch(/^node-config-/);
+  });
+
+  it('refuses an invalid configuration, a Node that requires signatures, and an assignment that was replaced meanwhile', async () => {
+    fleet = await agentFleet(['n1']);
+    const [a, b] = [await push(50), await push(60)];
+    await dynamic('assign', 'n1', '--configmap', a);
+    const invalid = await edit('sed -i s/50/many/', true, 'n1');
+    expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringMatching(/maxPods.*kept in/)]);
+    const { getRaw } = fleet.cluster;
+    const replaced = run(true, ['edit', 'n1'], { KUBE_EDITOR: 'sed -i s/50/40/' });
+    fleet.cluster.getRaw = async (...args) => {
+      await annotate('n1', { 'kubeletadm.dev/config-source': sourceJson(b) });
+      return getRaw(...args);
+    };
+    const { code, stderr } = await replaced;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`n1: ${b} was assigned .*\\[ASSIGNMENT_REPLACED\\]`))]);
+    fleet = await agentFleet(['n1'], { requiresSignature: true });
+    const signed = await edit('sed -i s/50/40/', true, 'n1');
+    expect([signed.code, signed.stderr]).toEqual([3, expect.stringContaining('[DYNAMIC_SIGNATURE_REQUIRED]')]);
+  });
 });

@@ -39,7 +39,12 @@ export interface AssignmentRequest extends AssignmentSettings {
   readonly assigned:
     | { readonly kind: 'previous'; readonly to: string | undefined }
     | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
-    | { readonly kind: 'file'; readonly pushed: PushedFileRequest }
+    | {
+        readonly kind: 'file';
+        readonly pushed: PushedFileRequest;
+        /** The assignment that each node must have. Absent: any. */
+        readonly expected?: { readonly source: ConfigSource | null };
+      }
     | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
@@ -84,7 +89,8 @@ export async function checkAssignment(
   }: { readonly nodes: readonly NodeConfig[]; readonly text: string | null; readonly reporter: Reporter } & Pick<CheckedPayload, 'drains'>,
 ): Promise<Assignment> {
   const { rollout, assigned, force, allowPodLoss } = request;
-  const targetsOf = (desired: ConfigSource | null) => new Map(nodes.map(({ name }) => [name, { name, desired }]));
+  const expected = assigned?.kind === 'file' ? assigned.expected?.source : undefined;
+  const targetsOf = (desired: ConfigSource | null) => new Map(nodes.map(({ name }) => [name, { name, desired, expected }]));
   const present = nodes.map(({ source }) => source.source);
   if (assigned === null) {
     const contents = await readContentHashes(cluster, present);

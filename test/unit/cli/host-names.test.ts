@@ -75,6 +75,7 @@ const OFFLINE: Readonly<Record<string, string>> = {
   'plan show': 'reads a saved plan; selects its hosts with the function of --limit',
   'fleet plan show': 'reads a saved plan; selects its hosts with the function of --limit',
   'fleet inventory': 'see "the inventory" below',
+  edit: 'opens an editor first; --limit selects the hosts with the function of apply',
 };
 
 /** Options for numbers of hosts, and for names that are declared here. */

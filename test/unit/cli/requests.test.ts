@@ -88,6 +88,8 @@ describe('the request of a command line', () => {
       'dynamic undo n1 --to 0a1b2c3d -y',
       { choice: { kind: 'names', names: ['n1'] }, to: '0a1b2c3d', yes: true, rollout: { wait: 'trial' } },
     ],
+    ['edit fleet -f f.yaml', { name: undefined, yes: false, fleet: { file: 'f.yaml', isApproved: false } }],
+    ['edit no/n1 -y', { name: 'node/n1', yes: true, node: { choice: { names: ['node/n1'] } } }],
     ['dynamic status -l pool=edge', { choice: { kind: 'selector', selector: { text: 'pool=edge' } } }],
     [
       'dynamic status --limit edge-* --group gpu -f f.yaml',
