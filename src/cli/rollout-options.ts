@@ -30,17 +30,24 @@ export function addRolloutOptions(
               'number or percentage of hosts to change first; the other hosts are changed only after these succeeded; 0: no canary',
             ).default(canary, canary),
       )
-      .option(
-        '--max-unavailable <hosts>',
-        `maximum number or percentage of hosts changed at once, with those that are down already; inspections are not limited; alias: --serial (default: ${maxUnavailable})`,
-      )
-      .addOption(new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp())
+      .addOption(maxUnavailableOption(maxUnavailable))
+      .addOption(SERIAL)
       .option(
         '--max-fail <hosts>',
         'maximum number of hosts that may fail, or percentage of the selected hosts; when more hosts fail, the run stops; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, at least 1 and at most 10 hosts)',
       ),
   );
 }
+
+/** `--max-unavailable`; `SERIAL` is its alias. */
+export function maxUnavailableOption(defaultText: string): Option {
+  return new Option(
+    '--max-unavailable <hosts>',
+    `maximum number or percentage of hosts changed at once, with those that are down already; inspections are not limited; alias: --serial (default: ${defaultText})`,
+  );
+}
+
+export const SERIAL = new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp();
 
 /**
  * `--canary` of `plan` and `apply`.

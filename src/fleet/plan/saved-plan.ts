@@ -59,6 +59,8 @@ const savedPlan = z
     ignorePreflightErrors: texts,
     /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
     canary: optional(texts),
+    /** Hosts changed at once: a number or a percentage, as in `--max-unavailable`. Absent: apply chooses. */
+    maxUnavailable: optional(text),
     /** Of the hosts after the canary, by the zones of their Nodes. Absent: the order of the file. */
     order: optional(z.enum(['zone', 'spread'])),
     /** The names of the hosts in the batches of a run without failures. Absent: the canary, and then all others. */

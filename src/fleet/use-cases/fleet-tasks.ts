@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import { type Problem, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
+import { parseAmount } from '../amount.ts';
 import { selectHosts } from '../file/select.ts';
 import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
 import { hostsToApply, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
@@ -116,8 +117,12 @@ async function tasksOfPlan(
     signer,
     request: {
       ...withPlan(request, plan, signer),
-      ...(plan.order === undefined ? {} : { rules: { order: plan.order, ...request.rules } }),
       takeOver,
+      rules: {
+        ...(plan.order === undefined ? {} : { order: plan.order }),
+        ...request.rules,
+        maxUnavailable: request.rules.maxUnavailable ?? parseAmount(plan.maxUnavailable ?? ''),
+      },
       run: {
         ...request.run,
         ignorePreflightErrors,

@@ -2,6 +2,7 @@ import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
+import { formatAmount } from '../amount.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import { signatureFileOf } from '../plan/plan-signatures.ts';
@@ -68,7 +69,11 @@ export async function planFleet(
   const { access } = run;
   try {
     if (access === null && out !== undefined) throw notToBeSaved();
-    const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
+    const result = await runFleet(
+      run.members,
+      { ...rules, maxUnavailable: Number.POSITIVE_INFINITY },
+      { ...view.ports, claims: run.claims },
+    );
     const { outcomes } = result;
     const canary = access === null ? [] : plannedCanaries(canaries, outcomes);
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
@@ -78,7 +83,14 @@ export async function planFleet(
     };
     const batches = access === null ? [] : plannedBatches(run.members, outcomes, rules);
     const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
-    const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}), ...orderOf(rules, batches) };
+    const { maxUnavailable } = request.rules;
+    const limit = maxUnavailable === null ? {} : { maxUnavailable: formatAmount(maxUnavailable) };
+    const context = {
+      ...contextOf(services, request, { fleet, access }),
+      ...(isChosen ? { canary } : {}),
+      ...limit,
+      ...orderOf(rules, batches),
+    };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ outcomes, canary, batches, access, document });
     requireValidValues(result);
