@@ -96,8 +96,7 @@ export async function performRollout(
       begins: async (name, source) => {
         // The previous nodes are in service again.
         await returns.all();
-        if (draining?.isControlPlane?.(name) === true)
-          await requireEtcdMembers({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, name);
+        await requireEtcd(services, cluster, run, name);
         await holds?.take(name, draining?.impactOf?.(name) ?? null);
         await record?.began(name, source);
         before.set(name, source);
@@ -118,6 +117,16 @@ export async function performRollout(
     await returns.settled();
     await holds?.endAll();
   }
+}
+
+/** Before a control plane is changed. */
+async function requireEtcd(
+  { signal }: RolloutPorts,
+  cluster: Cluster,
+  { draining, reporter }: DynamicRollout,
+  node: string,
+): Promise<void> {
+  if (draining?.isControlPlane?.(node) === true) await requireEtcdMembers({ cluster, run: draining.run, signal, reporter }, node);
 }
 
 /** Returns nodes to service; an error is thrown by `all`, before the next node begins or at the end. */
