@@ -12,6 +12,19 @@ function rollout(name: string, spec: JsonObject) {
   return { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name }, spec };
 }
 
+/** Creates the CustomResourceDefinition, and waits until its objects are served: a moment after it is established. */
+export async function defineRollouts(cluster: Cluster): Promise<void> {
+  await cluster.create(rolloutDefinition());
+  for (let attempt = 0; attempt < 300; attempt++) {
+    const found = await cluster.list({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' }).catch((error: unknown) => {
+      if (isAppError(error)) return null;
+      throw error;
+    });
+    if (found !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 /** The rules of the API that every API server applies after the definition was created. */
 export function rolloutsApiContract(name: string, open: () => Promise<{ readonly cluster: Cluster; close(): Promise<void> }>): void {
   describe(`KubeletConfigRollout: ${name}`, () => {
@@ -20,27 +33,7 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
     beforeAll(async () => {
       world = await open();
       ({ cluster } = world);
-      await cluster.create(rolloutDefinition());
-      for (let attempt = 0; attempt < 100; attempt++) {
-        const definition = await cluster.get({
-          apiVersion: 'apiextensions.k8s.io/v1',
-          kind: 'CustomResourceDefinition',
-          name: 'kubeletconfigrollouts.kubeletadm.dev',
-        });
-        if (JSON.stringify(definition?.status ?? {}).includes('"type":"Established"')) break;
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-      // The paths are served a moment after the definition is established.
-      for (let attempt = 0; attempt < 100; attempt++) {
-        const found = await cluster
-          .list({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' })
-          .catch((error: unknown) => {
-            if (isAppError(error)) return null;
-            throw error;
-          });
-        if (found !== null) break;
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
+      await defineRollouts(cluster);
     }, 60_000);
     afterAll(() => world.close());
 
