@@ -81,8 +81,10 @@ function lacksPermission({ controller, emptyDirs }: DrainPod, { force, deleteEmp
 }
 
 function observed(state: DrainState, objects: readonly KubeObject[], now: number): DrainState {
-  const present = objects.map(readDrainPod).filter((pod) => isToEvict(pod, state.rules));
-  const uids = new Set(present.map(({ uid }) => uid));
+  const all = objects.map(readDrainPod);
+  const present = all.filter((pod) => isToEvict(pod, state.rules));
+  // A pod with a final phase that is being deleted is still on the node, for example until its volumes are unmounted.
+  const uids = new Set([...present, ...all.filter(({ isTerminating }) => isTerminating)].map(({ uid }) => uid));
   const pods = new Map([...state.pods].map(([uid, pod]) => [uid, uids.has(uid) ? pod : { ...pod, stage: 'gone' as const }]));
   for (const { uid, name, isTerminating } of present) {
     const known = pods.get(uid) ?? { name, uid, stage: 'waiting', refusals: 0, nextAt: now, why: '' };

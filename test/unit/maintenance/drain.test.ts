@@ -78,6 +78,22 @@ describe('drainNode', () => {
     expect(await podsOn(world.cluster, 'n1')).toEqual(['done', 'etcd', 'proxy']);
   });
 
+  it('waits until an evicted pod is deleted, also after its containers have ended', () => {
+    const web = pod('web-0', 'n1');
+    const object = (phase: string, isTerminating: boolean): KubeObject => ({
+      ...web,
+      metadata: { ...web.metadata, uid: 'u', ...(isTerminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
+      status: { phase },
+    });
+    const observe = (state: ReturnType<typeof startDrain>, ...pods: readonly KubeObject[]) =>
+      nextDrain(state, { kind: 'observed', pods }, 0);
+    const { state } = observe(startDrain(0, SETTINGS.rules, 60_000), object('Running', false));
+    expect(observe(state, object('Failed', true)).ended).toBeNull();
+    expect(observe(state).ended).toBe('drained');
+    // It has ended by itself.
+    expect(observe(state, object('Succeeded', false)).ended).toBe('drained');
+  });
+
   it('waits until the UID is gone, also if a pod of the same name replaces it', async () => {
     const world = drainWorld([node('n1'), node('n2'), scaled('StatefulSet/db', 1), pod('db-0', 'n1', { of: 'StatefulSet/db', app: 'db' })]);
     // A finalizer stands for the grace period of the pod.
