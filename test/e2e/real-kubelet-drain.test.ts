@@ -102,6 +102,7 @@ describe.skipIf(requirement('drain of a real kubelet', missing))('drain of a rea
     const change = ['--set', 'topologyManagerScope=pod', '--allow', 'drain', '--ssh-config', lab.sshConfig, '--host', 'node1'];
     const { code, stdout, stderr } = await runCommand(['upgrade', 'node', ...change, ...access]);
     expect(code, stdout + stderr).toBe(0);
+    expect(stderr, stdout).toContain('drained: 1 pod has left');
     expect(await cluster.get(pod('web-2'))).toBeNull();
     expect(await Promise.all([identity(STATIC), identity(pod('logs'))])).toEqual(kept);
     expect(await Promise.all([isCordoned(), condition('Ready')])).toEqual([false, 'True']);

@@ -6,6 +6,7 @@ import { renderTemplate } from '../../../codec/render-template.ts';
 import { parseSource, sourceToJson } from '../../../codec/source.ts';
 import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { NodeClaim } from '../../../host/node-claim.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
@@ -113,7 +114,7 @@ export async function prepareUpgrade(
     restored: restore && ((design) => restoreDesign(design, restore)),
   });
   const registered = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
-  const annotated = await identifyAnnotated(context, options, { nodeName: registration.name, node: registered });
+  const identified = await identifyRegistered(context, options, { nodeName: registration.name, node: registered });
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   const designed = [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.configDropIns ?? [])];
   return {
@@ -124,26 +125,33 @@ export async function prepareUpgrade(
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
       save: { ...save, nodeSettings: saved(nodeSettings, save.nodeSettings) },
-      annotation: { nodeName: node.registration.name, check: annotated.check },
+      annotation: { nodeName: node.registration.name, check: identified.check },
       criSocket: node.registration.criSocket,
     },
     warnings: [...settingsWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
-    refusals: [...refusals, ...annotated.refusals],
+    refusals: [...refusals, ...identified.refusals],
+    node: identified.claim,
     isDown: registered !== null && !isNodeReady(registered),
     origins: design.origins,
   };
 }
 
-/** Verifies that the Node belongs to the host before the operator's credentials remove an annotation from it. */
-async function identifyAnnotated(
+/**
+ * Verifies that the Node belongs to the host, before the operator's credentials remove an annotation from it or drain it.
+ * A Node that is not proven is not drained; it is an error only if the annotation must be removed.
+ */
+async function identifyRegistered(
   context: PhaseContext,
-  { trust, nodeName: named }: UpgradeNodeOptions,
+  { trust, nodeName: named, run }: UpgradeNodeOptions,
   { nodeName, node }: { readonly nodeName: string; readonly node: KubeObject | null },
-): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
-  if (trust === null) return { check: null, refusals: [] };
+): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[]; readonly claim: NodeClaim | null }> {
+  if (trust === null) return { check: null, refusals: [], claim: null };
   const desired = { trust, named, expected: nodeName };
-  if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(desired), refusals: [] };
-  return { check: null, refusals: (await identifyNode(context, desired)).refusals };
+  const isAnnotated = hasSocketAnnotation(node);
+  if (!isAnnotated && run.drain === undefined) return { check: ownNodeCheck(desired), refusals: [], claim: null };
+  const { claim, refusals } = await identifyNode(context, desired);
+  const proven = refusals.length === 0 ? claim : null;
+  return isAnnotated ? { check: null, refusals, claim: proven } : { check: ownNodeCheck(desired), refusals: [], claim: proven };
 }
 
 type FoundFiles = (path: string) => string | null;
