@@ -2,6 +2,7 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignToNodesRequest, assignToNodes, type NodesRequest, type PlannedAssignment } from '../fleet/use-cases/assign-to-nodes.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { outcomesText } from '../maintenance/member-outcome.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -12,7 +13,7 @@ import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import { type PlanRequest, requireTerminal, showClusterPlan, type WithPlan } from './output/show-plan.ts';
 import type { PageFlags } from './page-options.ts';
-import { showUnfinished } from './recap.ts';
+import { gateSummary, showUnfinished } from './recap.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 
@@ -91,10 +92,11 @@ async function assignAndPrint(
     approve: asks ? (planned) => approve(services, plan, { phase, ...planned }) : undefined,
     listenerFor: (part) => watching().listenerFor(part),
     ended: (final) => {
-      const { startedAt, ended, close } = watching();
+      const { startedAt, gates, ended, close } = watching();
       ended(final);
       close();
-      showResult(services, { format, reporter, elapsedMs: services.clock.now().getTime() - startedAt }, final);
+      const elapsedMs = services.clock.now().getTime() - startedAt;
+      showResult(services, { format, reporter, elapsedMs, gates: gates() }, final);
     },
   }).finally(() => watch?.close());
   if (result.kind === 'planned') return showClusterPlan(services, plan, { phase, ...result });
@@ -113,7 +115,17 @@ async function approve(services: Services, plan: PlanRequest, planned: PlannedAs
  */
 function showResult(
   services: Services,
-  { format, reporter, elapsedMs }: { readonly format: PlanRequest['format']; readonly reporter: Reporter; readonly elapsedMs: number },
+  {
+    format,
+    reporter,
+    elapsedMs,
+    gates,
+  }: {
+    readonly format: PlanRequest['format'];
+    readonly reporter: Reporter;
+    readonly elapsedMs: number;
+    readonly gates: readonly GateRecord[];
+  },
   final: readonly FinalOutcome[],
 ): void {
   const outcomes = final.map(({ stage }) => stage);
@@ -134,7 +146,7 @@ function showResult(
           'nodes',
         ),
     );
-    services.output.stdout(`${message}\n`);
+    services.output.stdout(`${[message, ...gateSummary(gates)].join('\n')}\n`);
     services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);
   }
 }

@@ -22,6 +22,7 @@ import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+import { gatesRequest } from './rollout-options.ts';
 import { readReason, undoIdOf } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
@@ -277,6 +278,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
     ...pageFlags(options),
     choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),
+    gates: gatesRequest(options),
     backend: backendOf(options),
     reason: readReason(options),
     cluster: kubeconfigRequest(options),

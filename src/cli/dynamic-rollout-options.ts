@@ -8,7 +8,7 @@ import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { addNodeSelectionOptions } from './options.ts';
 import { flagText, nodeChoice } from './request-parts.ts';
-import { addOrderOption, amountOf, namedCanary, orderOf } from './rollout-options.ts';
+import { addGateOptions, addOrderOption, amountOf, namedCanary, orderOf } from './rollout-options.ts';
 import { addNotifyOption } from './writing-options.ts';
 
 export interface RolloutTexts {
@@ -25,7 +25,7 @@ export function addRollout(command: Command, { fleetNote = '', good = '' }: Roll
   addNotifyOption(command);
   addOrderOption(command, 'that of the command line or the fleet file', 'nodes');
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    addNodeSelectionOptions(rollout, fleetNote)
+    addGateOptions(addNodeSelectionOptions(rollout, fleetNote))
       .option(
         '--canary <nodes>',
         'canaries, changed first; the others follow only if they succeed: number, percentage, comma-separated Nodes, or hosts or groups of the fleet file, or label of the Nodes such as pool=edge; a number takes workers first (default: 1)',
@@ -84,7 +84,9 @@ const DEFAULT_UNAVAILABLE = { percent: 10 };
 export function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const given = flagText(options, 'wait');
   const wait = given === 'good' || given === 'none' ? given : 'trial';
-  const own = ['canary', 'order', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
+  const own = ['canary', 'order', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady', 'gates'].find(
+    (name) => options[name] !== undefined,
+  );
   if (wait === 'none' && own !== undefined)
     throw usageError(
       `${optionName(own)} cannot be combined with --wait none, because the result of the first nodes would not be observed`,

@@ -8,6 +8,7 @@ import { stateText } from '../dynamic/workflows/assign-config.ts';
 import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { nodeDocument } from './node-document.ts';
 import { type LiveRow, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
@@ -40,6 +41,8 @@ interface RolloutWatch {
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** The gates that have ended. */
+  gates(): readonly GateRecord[];
   /** The final state of all nodes. */
   ended(final: readonly FinalOutcome[]): void;
   /** Erases the live display and prints the remaining results; may be called twice. */
@@ -58,7 +61,7 @@ export function watchRollout(
   const { clock, output } = services;
   const now = (): number => clock.now().getTime();
   const { timeoutMs, wait } = rollout;
-  const none = { title, startedAt: now(), rules: null, nodes: [], batch: '', batches: new Map(), endedAt: new Map(), final: null };
+  const none = { ...NOTHING, title, startedAt: now() };
   const limitsOf = (minReadyMs: number): RolloutLimits => ({ timeoutMs, minReadyMs, waitsForTrial: wait === 'good' });
   let state: RolloutState = { ...none, limits: limitsOf(0) };
   let results: ResultLines | null = null;
@@ -68,8 +71,10 @@ export function watchRollout(
   const folds = !asEvents && output.status !== undefined && (reporter.verbosity ?? 0) === 0;
   return {
     startedAt: none.startedAt,
+    gates: () => state.gates,
     listenerFor: ({ total, prefix }) => {
-      state = { ...none, limits: limitsOf(minReadyOf(rollout, total)) };
+      // A rollback follows the gates of the rollout.
+      state = { ...none, gates: state.gates, limits: limitsOf(minReadyOf(rollout, total)) };
       results?.close();
       results = folds && total > 1 ? resultLines(reporter, { total, folds, noun: 'nodes' }) : null;
       const lines = results;
@@ -90,6 +95,9 @@ export function watchRollout(
           state = { ...state, endedAt: new Map([...state.endedAt, [outcome.name, now()]]) };
           listener.ended?.(outcome);
         },
+        gate: (gate) => {
+          state = { ...state, gates: [...state.gates, gate] };
+        },
         progress: (nodes) => {
           state = { ...state, nodes };
         },
@@ -104,6 +112,9 @@ export function watchRollout(
     },
   };
 }
+
+/** A rollout that has not started. */
+const NOTHING = { rules: null, nodes: [], batch: '', batches: new Map(), endedAt: new Map(), gates: [], final: null };
 
 /** Keeps updated nodes to print equal ones together. Failed nodes are part of the display and the recap. */
 function foldingListener(lines: ResultLines, now: () => number): RolloutListener {

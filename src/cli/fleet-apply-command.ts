@@ -170,6 +170,8 @@ async function approve(services: Services, { outcomes, canary, batches, access }
 function nothingToDo({ unplanned, unchanged, retry }: NothingToApply, retryLine: (retry: RetriedHosts) => string): string {
   if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
   if (retry === null)
-    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
+    return unchanged.length === 0
+      ? ''
+      : `Nothing to do on the ${unchanged.length === 1 ? '1 host' : `${unchanged.length} hosts`} that were planned.\n`;
   return `${retryLine(retry)}\n`;
 }

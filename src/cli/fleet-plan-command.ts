@@ -18,12 +18,12 @@ import { addReport } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
-import { addOrderOption, canaryOption, maxUnavailableOption, SERIAL } from './rollout-options.ts';
+import { addOrderOption, canaryOption, gatesOption, maxUnavailableOption, SERIAL } from './rollout-options.ts';
 
 /** `plan`, `fleet plan`. */
 export function definePlan(plan: Command, on: On): void {
   addOptionGroup(plan, HEADINGS.rollout, (rollout) =>
-    rollout.addOption(canaryOption()).addOption(maxUnavailableOption('that of apply')).addOption(SERIAL),
+    rollout.addOption(canaryOption()).addOption(gatesOption()).addOption(maxUnavailableOption('that of apply')).addOption(SERIAL),
   );
   addOrderOption(plan);
   addOptionGroup(plan, HEADINGS.output, (output) =>

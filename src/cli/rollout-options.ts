@@ -3,6 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { parseIp } from '../base/text/ip.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
+import type { GatesRequest } from '../fleet/use-cases/open-gates.ts';
 import type { RolloutOrder } from '../maintenance/start-order.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
@@ -21,7 +22,7 @@ export function addRolloutOptions(
   { canary, maxUnavailable }: { readonly canary: Option | '0' | '1'; readonly maxUnavailable: string },
 ): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    rollout
+    addGateOptions(rollout)
       .addOption(
         typeof canary !== 'string'
           ? canary
@@ -48,6 +49,25 @@ export function maxUnavailableOption(defaultText: string): Option {
 }
 
 export const SERIAL = new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp();
+
+/** `--gates` and `--ignore-window`. */
+export function addGateOptions(command: Command): Command {
+  return command
+    .addOption(gatesOption())
+    .option('--ignore-window', 'start batches also outside of the maintenance windows; recorded with the run');
+}
+
+export function gatesOption(): Option {
+  return new Option(
+    '--gates <file>',
+    'file (kind: Rollout) with gates that must pass between batches, and with maintenance windows; apply and plan then ignore those of the fleet file',
+  );
+}
+
+/** The values of `addGateOptions`. */
+export function gatesRequest(options: CommandOptions): GatesRequest {
+  return { file: flagText(options, 'gates'), ignoresWindow: options.ignoreWindow === true };
+}
 
 /**
  * `--canary` of `plan` and `apply`.
@@ -104,6 +124,7 @@ export function rulesRequest(options: CommandOptions, { namesCanary = false }: {
     ...(options.order === undefined ? {} : { order: orderOf(options) }),
     maxUnavailable: amountOf(options, options.serial === undefined ? 'maxUnavailable' : 'serial'),
     maxFail: amountOf(options, 'maxFail'),
+    gates: gatesRequest(options),
   };
 }
 

@@ -3,6 +3,7 @@ import { type RolloutListener, type RolloutOutcome, rolloutMember } from '../dyn
 import { rolloutReport } from '../fleet/report/report-model.ts';
 import type { ReportMember } from '../fleet/report/run-verdict.ts';
 import type { HostTimeline, TimedPhase } from '../fleet/run/run-timeline.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { nextMembers, type RolloutRules } from '../maintenance/next-step.ts';
 import type { LiveView } from './output/live-view.ts';
 import { type PageSource, stateOf } from './report/run-source.ts';
@@ -15,6 +16,7 @@ export interface ShownRollout {
   readonly nodes: readonly RolloutOutcome[];
   readonly batches: ReadonlyMap<string, ShownBatch>;
   readonly endedAt: ReadonlyMap<string, number>;
+  readonly gates: readonly GateRecord[];
   /** Null: the rollout has not ended. */
   readonly final: readonly FinalOutcome[] | null;
 }
@@ -40,6 +42,7 @@ export function rolloutSource(
         ...head,
         command,
         progress: stateOf(head, 'changing'),
+        gates: rollout.gates,
         members: members ?? rollout.nodes.map((node) => memberOf(node, rollout, now)),
         problems: rollout.nodes.flatMap(({ name, error }) => error?.problems.map((problem) => ({ host: name, ...problem })) ?? []),
       });

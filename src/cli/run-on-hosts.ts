@@ -121,7 +121,7 @@ async function runWatched(
   const { plan: output } = request;
   if (approval === undefined || run.dryRun) {
     const watch = watchAs(run.dryRun, reporter);
-    return { watch, result: await runTargets(services, command, request, watch.ports).finally(() => watch.close()) };
+    return { watch, result: await runTargets(services, command, request, withReporter(watch)).finally(() => watch.close()) };
   }
   requireTerminal(services, output, title);
   const shown = shownBefore();
@@ -129,17 +129,21 @@ async function runWatched(
   let watch = planning;
   const result = await runApproved(services, command, request, {
     title,
-    planning: planning.ports,
+    planning: withReporter(planning),
     approve: (outcomes) => {
       planning.close();
       return approve(services, outcomes, { ...approval, output });
     },
     applying: () => {
       watch = watchAs(false, shown.omit(reporter));
-      return watch.ports;
+      return withReporter(watch);
     },
   }).finally(() => watch.close());
   return { watch, result };
+}
+
+function withReporter({ ports, reporter }: RunWatch) {
+  return { ...ports, reporter };
 }
 
 /** Shows the plan with its counts, and asks. */

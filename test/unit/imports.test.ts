@@ -51,6 +51,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kube': ['zod'],
   'src/kubeadm': ['zod'],
   'src/kubelet': ['zod', 'yaml'],
+  'src/maintenance/gates': ['zod'],
   'src/dynamic': ['zod'],
   'src/rollouts': ['zod'],
   'src/fleet': ['zod'],

@@ -166,6 +166,11 @@ export function rolloutStopped(left: number, failed: readonly string[]): Problem
   };
 }
 
+/** The problem of a gate or window, with the number of nodes that were not changed. */
+export function withUnchanged(problem: Problem, left: number): Problem {
+  return left === 0 ? problem : { ...problem, message: `${problem.message}; ${notChanged(left)}` };
+}
+
 /** The number of unavailable nodes already equals the maximum. */
 export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   return {

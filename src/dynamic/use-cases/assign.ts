@@ -20,8 +20,15 @@ import {
 } from '../workflows/assign-config.ts';
 import { contentHash, readContentHashes } from '../workflows/config-contents.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
-import type { RolloutTarget } from '../workflows/roll-out.ts';
-import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts, rolloutMember } from '../workflows/rollout.ts';
+import {
+  type AssignmentSettings,
+  assignedBy,
+  mayRevert,
+  type RolloutOptions,
+  type RolloutPorts,
+  rolloutMember,
+} from '../workflows/rollout.ts';
+import type { RolloutTarget } from '../workflows/rollout-node.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout } from './perform-rollout.ts';
 import {
@@ -97,7 +104,7 @@ export async function checkAssignment(
     return { nodes, targets: targetsOf(null), push: null, fields: new Map(), rights: new Map(), contents };
   }
   if (!force) requireEnabled(nodes);
-  const isReverted = rollout.onFailure === 'revert';
+  const isReverted = mayRevert(rollout);
   const irreversible = nodes.filter(({ report, source }) => isReverted && report?.requiresSignature === true && source.source !== null);
   if (irreversible.length > 0) throw new AppError(revertNotSigned(irreversible.map(({ name }) => name)), { exitCode: 3 });
   const push =

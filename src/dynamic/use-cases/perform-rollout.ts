@@ -10,13 +10,15 @@ import { type ConfigSource, sameSource } from '../../kubelet/layers/config-sourc
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
+import type { BatchGates } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
-import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../status/dynamic-problems.ts';
+import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped, withUnchanged } from '../status/dynamic-problems.ts';
 import { notFoundProblem, type RecordedRun } from '../workflows/assign-config.ts';
-import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
+import { rollOut } from '../workflows/roll-out.ts';
 import {
   type AssignmentSettings,
+  mayRevert,
   minReadyOf,
   type RolloutListener,
   type RolloutOutcome,
@@ -24,6 +26,7 @@ import {
   type RolloutResult,
   type RolloutStage,
 } from '../workflows/rollout.ts';
+import type { RolloutTarget } from '../workflows/rollout-node.ts';
 import { openRolloutRecord } from '../workflows/rollout-record.ts';
 
 export interface DynamicRollout extends AssignmentSettings {
@@ -40,6 +43,8 @@ export interface DynamicRollout extends AssignmentSettings {
         readonly isControlPlane?: (name: string) => boolean;
       }
     | undefined;
+  /** Gates and windows between batches. Absent: none. */
+  readonly gates?: BatchGates | undefined;
   readonly reporter: Reporter;
   /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
@@ -63,12 +68,11 @@ export async function performRollout(
   cluster: Cluster,
   run: DynamicRollout,
 ): Promise<{ readonly exitCode: ExitCode; readonly problems: readonly Problem[] }> {
-  const { targets, rollout } = run;
+  const { targets, rollout, draining } = run;
   const names = targets.map(({ name }) => name);
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const listener = run.listenerFor({ total: names.length, prefix: '' });
-  const { draining } = run;
   const holds = draining && nodeHolds({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, draining.policy);
   const returns = returnsOf(holds);
   let now: readonly RolloutOutcome[] = [];
@@ -89,6 +93,7 @@ export async function performRollout(
           listener.progress?.(nodes);
         },
       },
+      gates: gatesAfter(returns.all, run.gates),
       rules: rollout.rulesFor(names.length),
       until: rollout.wait === 'good' ? 'good' : 'trial',
       minReadyMs: minReadyOf(rollout, names.length),
@@ -105,7 +110,7 @@ export async function performRollout(
     await returns.all();
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
-    const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before) : [];
+    const restored = isStopped && (result.gate?.reverts ?? rollout.onFailure === 'revert') ? revertTargets(result, before) : [];
     const reverted = restored.length === 0 ? null : await revert(services, cluster, run, restored);
     const final = finalOutcomes(result, reverted);
     run.ended(final);
@@ -147,6 +152,17 @@ function returnsOf(holds: NodeHolds | undefined) {
 function reportSkipped(reporter: Reporter, { name, error }: RolloutOutcome): void {
   for (const { code, message, hint } of error?.problems ?? [])
     reporter.report({ level: 'warning', code, host: name, message: `${message}. ${hint}.` });
+}
+
+/** Gates that wait for other work first. */
+function gatesAfter(work: () => Promise<unknown>, gates: BatchGates | undefined): BatchGates | undefined {
+  if (gates === undefined) return undefined;
+  return {
+    pass: async (...next) => {
+      await work();
+      return gates.pass(...next);
+    },
+  };
 }
 
 /** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
@@ -192,6 +208,7 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
   return rollOut(services, cluster, targets, {
     ...run,
     recorded: { ...run.recorded, isRevert: true },
+    gates: undefined,
     allowPodLoss: false,
     listener: run.listenerFor({ total, prefix: 'rollback, ' }),
     rules: { ...rollout.rulesFor(total), canary: 0, maxFail: null, downFirst: true, order: undefined },
@@ -220,13 +237,14 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
 }
 
 /** Exit code 5 requires that every node has its previous assignment. */
-function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
+function exitCodeOf({ outcomes, blocked, gate }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
       ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started', 'skipped'].includes(stage) || isUntouchedFailure(stage, outcome),
     )
       ? 5
       : 4;
+  if (gate !== undefined) return outcomes.every(({ isTouched }) => !isTouched) ? 3 : 4;
   if (outcomes.every(({ stage }) => stage === 'changed' || stage === 'skipped')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
@@ -240,7 +258,7 @@ function isUntouchedFailure(stage: MemberOutcome, { isTouched, error }: RolloutO
 }
 
 /** A problem for each failed node, and one for all nodes that were not started. */
-function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
+function problemsOf({ outcomes, blocked, gate }: RolloutResult, timeoutMs: number): readonly Problem[] {
   const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
   const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreachable');
   const left = outcomes.filter(({ stage }) => stage === 'queued');
@@ -250,7 +268,13 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
     ...lost.flatMap(
       ({ name, error, validated }) => error?.problems.map((one) => ({ host: name, ...one })) ?? [notFoundProblem(validated, timeoutMs)],
     ),
-    ...(blocked.length > 0 ? [rolloutBlocked(left.length, blocked)] : left.length > 0 ? [rolloutStopped(left.length, failed)] : []),
+    ...(gate !== undefined
+      ? [withUnchanged(gate.problem, left.length)]
+      : blocked.length > 0
+        ? [rolloutBlocked(left.length, blocked)]
+        : left.length > 0
+          ? [rolloutStopped(left.length, failed)]
+          : []),
   ];
 }
 
@@ -260,7 +284,7 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
  * restores previous assignments does not start.
  */
 async function recordOf(services: RolloutPorts, cluster: Cluster, { targets, rollout, reason, reporter }: DynamicRollout) {
-  const isNeeded = rollout.onFailure === 'revert';
+  const isNeeded = mayRevert(rollout);
   if (targets.length === 1 && !isNeeded) return null;
   let isWarned = false;
   const unlessRefused = async (work: Promise<void>): Promise<void> => {

@@ -2,6 +2,7 @@ import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import type { Batch, BatchGates, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
@@ -20,17 +21,7 @@ import {
   type RolloutStage,
   rolloutMember,
 } from './rollout.ts';
-
-/** A node and its new assignment; null: none. */
-export interface RolloutTarget {
-  readonly name: string;
-  readonly desired: ConfigSource | null;
-  /**
-   * Required current assignment, unless `desired` is assigned already: a node with another one is not
-   * changed. Absent: any.
-   */
-  readonly expected?: ConfigSource | null | undefined;
-}
+import { isJustAssigned, isReplaced, outcomeOf, type RolloutNode, type RolloutTarget, unproven } from './rollout-node.ts';
 
 interface RolloutRun extends AssignmentSettings {
   readonly recorded: RecordedRun;
@@ -47,6 +38,8 @@ interface RolloutRun extends AssignmentSettings {
   readonly whyUnreached?: (name: string) => Promise<string | null>;
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
+  /** Gates and windows between batches. Absent: none. */
+  readonly gates?: BatchGates | undefined;
   readonly listener: RolloutListener;
 }
 
@@ -80,37 +73,13 @@ export async function rollOut(
   }
 }
 
-interface Member {
-  readonly target: RolloutTarget;
-  stage: RolloutStage;
-  validated: AssessedNode;
-  error: AppError | null;
-  isTouched: boolean;
-  beganAt: number;
-  wasDown: boolean;
-  /**
-   * The status already showed the desired source before the assignment was changed to it: it proves nothing
-   * until the kubelet had time to use the previous assignment.
-   */
-  wasShown: boolean;
-  /** Time since which the node is updated without interruption. */
-  updatedSince: number | null;
-  /** Before its assignment, the API server reached the kubelet. */
-  wasReached: boolean;
-  readonly initial: ConfigSource | null;
-  /** A Node with a smaller resourceVersion was read before the assignment; null: not assigned by this run. */
-  keptVersion: number | null;
-  reported: string;
-  isGone: boolean;
-}
-
 class Rollout {
   readonly #ports: RolloutPorts;
   readonly #cluster: Cluster;
   readonly #feed: NodeFeed;
   readonly #targets: readonly RolloutTarget[];
   readonly #run: RolloutRun;
-  #members: readonly Member[] = [];
+  #members: readonly RolloutNode[] = [];
   #batches = 0;
   #blockedSince: number | null = null;
   #unansweredSince: number | null = null;
@@ -134,14 +103,20 @@ class Rollout {
       const { start, isCanary, blocked, stopped } = nextStep(this.#nodes(), rules);
       if (start.length > 0) {
         this.#blockedSince = null;
-        await this.#begin(
-          start.map(({ name }) => name),
-          isCanary,
-        );
+        const names = start.map(({ name }) => name);
+        const gate = await this.#passGates({ names, isCanary, done: this.#updated() });
+        if (gate !== null) return this.#stoppedAt(gate);
+        // A node may have rolled back during a gate.
+        if (nextStep(this.#nodes(), rules).stopped !== null) continue;
+        await this.#begin(names, isCanary);
         continue;
       }
       const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
-      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) return result;
+      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) {
+        const gate = stopped === null ? await this.#passGates(null) : null;
+        if (gate !== null) return this.#stoppedAt(gate);
+        return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
+      }
       if (blocked.length === 0) this.#blockedSince = null;
       else {
         // Before the first change, waiting has no benefit.
@@ -152,6 +127,25 @@ class Rollout {
       await clock.sleep(pollMs, signal);
       await this.#look();
     }
+  }
+
+  /** @throws the reason of the signal */
+  async #passGates(next: Batch | null): Promise<GateStop | null> {
+    const { gates, listener } = this.#run;
+    if (gates === undefined) return null;
+    const stop = await gates.pass(next, async (gate) => listener.gate?.(gate));
+    if (stop?.kind === 'interrupted') this.#ports.signal.throwIfAborted();
+    await this.#look();
+    return stop;
+  }
+
+  /** The nodes that were updated before this rollout. */
+  #updated(): readonly string[] {
+    return this.#members.flatMap(({ target, stage, isTouched }) => (stage === 'changed' && !isTouched ? [target.name] : []));
+  }
+
+  #stoppedAt(gate: GateStop): RolloutResult {
+    return { outcomes: this.#outcomes(), blocked: [], isStopped: true, gate };
   }
 
   #now(): number {
@@ -184,7 +178,7 @@ class Rollout {
     await Promise.all(batch.map((member) => this.#assign(member)));
   }
 
-  async #assign(member: Member): Promise<void> {
+  async #assign(member: RolloutNode): Promise<void> {
     const { begins, listener } = this.#run;
     const { config } = member.validated;
     const { name, desired } = member.target;
@@ -234,7 +228,7 @@ class Rollout {
   }
 
   /** Ends a node that was updated long enough, once the API server reaches its kubelet as before. */
-  async #finish(member: Member, updatedMs: number): Promise<void> {
+  async #finish(member: RolloutNode, updatedMs: number): Promise<void> {
     const { whyUnreached, minReadyMs } = this.#run;
     const { name } = member.target;
     const why = member.wasReached && whyUnreached !== undefined ? await whyUnreached(name) : null;
@@ -251,7 +245,7 @@ class Rollout {
     return assignedBy(this.#ports, this.#run);
   }
 
-  #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'): void {
+  #end(member: RolloutNode, stage: 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'): void {
     member.stage = stage;
     this.#run.listener.ended?.(outcomeOf(member));
   }
@@ -291,12 +285,12 @@ class Rollout {
   }
 
   /** Handles a deleted Node: the rollout does not wait for it, and it is not unavailable. */
-  #lose(member: Member): void {
+  #lose(member: RolloutNode): void {
     member.isGone = true;
     if (member.stage === 'queued' || member.stage === 'in-progress') this.#end(member, 'unreachable');
   }
 
-  #newMember(target: RolloutTarget, validated: AssessedNode): Member {
+  #newMember(target: RolloutTarget, validated: AssessedNode): RolloutNode {
     const { config, verdict } = validated;
     const now = this.#now();
     const wasShown = this.#plan(config, target.desired) === null && isJustAssigned(validated, target.desired, now);
@@ -323,13 +317,13 @@ class Rollout {
       if (assessProgress(config, verdict, this.#goal(target), 0) === 'failed') return 'failed';
       return config.isReady ? 'in-progress' : 'queued';
     };
-    const started: Member = { ...member, stage: stage() };
+    const started: RolloutNode = { ...member, stage: stage() };
     if (started.stage !== 'queued' && started.stage !== 'replaced') this.#run.listener.assigned?.(target.name, target.desired, false);
     if (started.stage === 'failed' || started.stage === 'replaced') this.#run.listener.ended?.(outcomeOf(started));
     return started;
   }
 
-  async #see(member: Member, found: AssessedNode): Promise<void> {
+  async #see(member: RolloutNode, found: AssessedNode): Promise<void> {
     const { minReadyMs, rollout, listener } = this.#run;
     const validated = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.validated = validated;
@@ -357,35 +351,4 @@ class Rollout {
     if (stage === 'changed') await this.#finish(member, updatedMs ?? 0);
     else this.#end(member, stage);
   }
-}
-
-/** Whether another client has changed the assignment of a node since the rollout read or changed it. */
-function isReplaced({ stage, target, validated, initial, keptVersion }: Member): boolean {
-  const { source, resourceVersion } = validated.config;
-  if (source.issue === null && sameSource(source.source, target.desired)) return false;
-  if (stage === 'queued') return !sameSource(source.source, initial);
-  // The watch may lag behind the rollout's own assignment.
-  if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
-  return stage === 'in-progress' || stage === 'changed';
-}
-
-/**
- * Whether the source was assigned recently, and the kubelet has not restarted since: its status may be from
- * an earlier assignment.
- */
-function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource | null, now: number): boolean {
-  const at = config.assigner?.at?.getTime() ?? Number.NEGATIVE_INFINITY;
-  if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, desired)) return false;
-  return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
-}
-
-/** Ignores a verdict that is based on a status older than the assignment. */
-function unproven(node: AssessedNode): AssessedNode {
-  if (!['trial', 'good', 'local', 'rejected'].includes(node.verdict.state)) return node;
-  const why = 'the kubelet has not reported since this assignment and may be restarting to use the previous assignment';
-  return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
-}
-
-function outcomeOf({ target, stage, validated, error, isTouched, beganAt, updatedSince }: Member): RolloutOutcome {
-  return { name: target.name, desired: target.desired, stage, validated, error, isTouched, beganAt, updatedSince };
 }

@@ -4,6 +4,7 @@ import type { ThisProcess } from '../../base/this-process.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { isControlPlaneNode, zoneOfLabels } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
+import type { GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberState, RolloutRules } from '../../maintenance/next-step.ts';
 import type { Progress } from '../status/assess-node-config.ts';
 import type { Backend } from '../status/node-config.ts';
@@ -21,12 +22,19 @@ export type RolloutStage = Extract<MemberState, 'queued' | 'in-progress' | 'chan
 export interface RolloutOptions {
   readonly wait: 'trial' | 'good' | 'none';
   readonly onFailure: 'stop' | 'revert';
+  /** A gate that fails may restore the previous assignments. Default: false. */
+  readonly gatesRevert?: boolean;
   readonly timeoutMs: number;
   /** Null: 30 seconds with several nodes, none with one. */
   readonly minReadyMs: number | null;
   rulesFor(total: number): RolloutRules;
   /** The canaries by name or label, in place of their number. Absent: not named. */
   readonly canaryNodes?: readonly string[] | LabelSelector | undefined;
+}
+
+/** Whether a failure may restore the previous assignments. */
+export function mayRevert({ onFailure, gatesRevert = false }: Pick<RolloutOptions, 'onFailure' | 'gatesRevert'>): boolean {
+  return onFailure === 'revert' || gatesRevert;
 }
 
 /** How nodes are assigned a configuration. */
@@ -114,6 +122,8 @@ export interface RolloutListener {
   ended?(outcome: RolloutOutcome): void;
   /** No node can start because these are unavailable. */
   blocked?(down: readonly string[]): void;
+  /** A gate between batches has ended. */
+  gate?(gate: GateRecord): void;
   /** The API server is unreachable; null: reachable again. */
   issue?(error: AppError | null): void;
   progress?(nodes: readonly RolloutOutcome[]): void;
@@ -141,4 +151,6 @@ export interface RolloutResult {
   readonly blocked: readonly string[];
   /** More nodes failed than the rules allow. */
   readonly isStopped: boolean;
+  /** The gate or window that ended the rollout. */
+  readonly gate?: GateStop;
 }

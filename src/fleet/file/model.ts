@@ -6,6 +6,7 @@ import { hostPreparation, secretSource } from '../../host/operation/install-mode
 import { taint } from '../../kubeadm/config/schema-parts.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
+import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 
 /**
  * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
@@ -151,6 +152,8 @@ export interface ResolvedFleet {
   readonly bastions: readonly ResolvedBastion[];
   /** All groups, those of the file first, then imported ones. */
   readonly groups: readonly string[];
+  /** Gates and windows, with the content of their files; null: none. */
+  readonly rollout: PreparedRollout | null;
   /** Problems that do not prevent a run. */
   readonly warnings: readonly Problem[];
 }

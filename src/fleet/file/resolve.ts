@@ -43,6 +43,7 @@ export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInve
     hosts: hosts?.hosts ?? [],
     bastions: hosts?.bastions ?? [],
     groups: hosts?.groups ?? [],
+    rollout: null,
     warnings: problems.filter(({ severity }) => severity === 'warning'),
   };
   return { fleet, problems };

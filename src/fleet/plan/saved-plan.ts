@@ -10,6 +10,7 @@ import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
+import { preparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 import {
   type FleetCluster,
   fleetCluster,
@@ -65,6 +66,8 @@ const savedPlan = z
     order: optional(z.enum(['zone', 'spread'])),
     /** The names of the hosts in the batches of a run without failures. Absent: the canary, and then all others. */
     batches: optional(z.array(texts).readonly()),
+    /** Gates and windows between batches. Absent: none. */
+    rollout: optional(preparedRollout),
     /** Shared content of hosts is stored once. */
     changes: z
       .record(text, z.strictObject({ changes: z.array(jsonObject).readonly(), deferred: z.array(jsonObject).readonly() }).readonly())

@@ -1,6 +1,6 @@
 import { declined } from '../../base/errors.ts';
 import { targetName } from '../host-target.ts';
-import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
+import type { HostOutcome } from '../run/fleet.ts';
 import { exactTasks, withPlanned } from './approve-plan.ts';
 import { failureOf, type HostsCommand, type HostsResult, type HostsSettings, runTargets } from './run-hosts.ts';
 
@@ -18,8 +18,8 @@ export async function runApproved(
   view: {
     /** The command, for messages. */
     readonly title: string;
-    readonly planning: FleetPorts;
-    readonly applying: () => FleetPorts;
+    readonly planning: Parameters<typeof runTargets>[3];
+    readonly applying: () => Parameters<typeof runTargets>[3];
     approve(outcomes: readonly HostOutcome[]): Promise<boolean>;
   },
 ): Promise<HostsResult> {

@@ -21,12 +21,15 @@ import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { drainingOf } from './draining.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
+import { chooseRollout, type GatesRequest, openGates } from './open-gates.ts';
 
 /** The nodes of `dynamic assign`, `dynamic reset` and `dynamic undo`, and their assignment. */
 export interface AssignToNodesRequest extends AssignmentRequest {
   readonly choice: NodeChoice;
   readonly cluster: KubeconfigRequest;
   readonly run: RunSettings;
+  /** Absent: no gates and windows. */
+  readonly gates?: GatesRequest | undefined;
 }
 
 /**
@@ -86,11 +89,14 @@ export interface PlannedAssignment {
  */
 export async function assignToNodes(
   services: NodeCommandPorts & RolloutPorts & ConfigSigner,
-  request: AssignToNodesRequest,
+  given: AssignToNodesRequest,
   view: Pick<DynamicRollout, 'reporter' | 'listenerFor' | 'ended'> & {
     readonly approve?: ((planned: PlannedAssignment) => Promise<boolean>) | undefined;
   },
 ) {
+  const chosen = await chooseRollout(services, given.gates, { declared: null, reverts: true });
+  const gatesRevert = chosen?.gates.some(({ onFailure }) => onFailure === 'revert') === true;
+  const request = { ...given, rollout: { ...given.rollout, gatesRevert } };
   const { choice, assigned, backend } = request;
   const { reporter } = view;
   const command = assigned === null ? 'reset' : assigned.kind === 'previous' ? 'undo' : 'assign';
@@ -98,6 +104,7 @@ export async function assignToNodes(
   const assign = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const drains = request.run.drain?.isAllowed === true && request.rollout.wait !== 'none';
+    const gates = openGates(services, { rollout: chosen, cluster, reporter });
     const nodes = await readNodes(cluster, names, { backend });
     const checked =
       assigned?.kind === 'previous'
@@ -121,7 +128,7 @@ export async function assignToNodes(
     const draining = policy === undefined || run === null ? undefined : { policy, run };
     return {
       kind: 'ended' as const,
-      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining }),
+      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining, gates }),
     };
   };
   return withCluster(services, request.cluster, assign, reporter);

@@ -5,6 +5,7 @@ import type { RolloutOrder } from '../../maintenance/start-order.ts';
 import { type Amount, hostsOf } from '../amount.ts';
 import { hostsOfPattern, labelsOfHost, type Selectable } from '../file/select.ts';
 import type { FleetRules, HostOutcome } from '../run/fleet.ts';
+import type { GatesRequest } from './open-gates.ts';
 
 /** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {
@@ -20,6 +21,8 @@ export interface RulesRequest {
   readonly maxUnavailable: Amount | null;
   /** May fail before the rest is skipped; null: the default limit. */
   readonly maxFail: Amount | null;
+  /** Absent: the command has no options for gates and windows. */
+  readonly gates?: GatesRequest | undefined;
 }
 
 export function fleetRules(

@@ -24,6 +24,7 @@ import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
+import { chooseRollout, openGates } from './open-gates.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 
 export interface PlanFleetRequest extends FleetRunRequest {
@@ -68,6 +69,8 @@ export async function planFleet(
   const run = await openFleetRun(services, request, { tasks, hosts: fleet.hosts, cluster, file, reporter });
   const { access } = run;
   try {
+    const rollout = await chooseRollout(services, request.rules.gates, { declared: fleet.rollout, reverts: false });
+    openGates(services, { rollout, cluster: access?.cluster ?? null, reporter });
     if (access === null && out !== undefined) throw notToBeSaved();
     const result = await runFleet(
       run.members,
@@ -83,23 +86,13 @@ export async function planFleet(
     };
     const batches = access === null ? [] : plannedBatches(run.members, outcomes, rules);
     const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
-    const { maxUnavailable } = request.rules;
-    const limit = maxUnavailable === null ? {} : { maxUnavailable: formatAmount(maxUnavailable) };
-    const context = {
-      ...contextOf(services, request, { fleet, access }),
-      ...(isChosen ? { canary } : {}),
-      ...limit,
-      ...orderOf(rules, batches),
-    };
+    const chosen = { ...(isChosen ? { canary } : {}), ...orderOf(rules, batches), ...savedRollout(rollout) };
+    const context = { ...contextOf(services, request, { fleet, access }), ...chosen };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ outcomes, canary, batches, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
-      const text = `${JSON.stringify(document)}\n`;
-      // The signature first: a saved plan is never without the signature that was requested.
-      if (signingKey !== undefined)
-        await services.writeLocalFile(signatureFileOf(out), await (await services.planSignatures()).sign(text, signingKey));
-      await services.writeLocalFile(out, text);
+      await writePlan(services, document, { out, signingKey });
       view.saved(out, document, fleet);
     }
     return { isPending: outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
@@ -116,6 +109,25 @@ function orderOf({ order }: Pick<FleetRules, 'order'>, batches: readonly Planned
   };
 }
 
+async function writePlan(
+  services: FleetRunPorts & Pick<SavedPlanPorts, 'planSignatures'>,
+  document: SavedPlan,
+  { out, signingKey }: { readonly out: string; readonly signingKey: string | undefined },
+): Promise<void> {
+  const text = `${JSON.stringify(document)}\n`;
+  // The signature first: a saved plan is never without the signature that was requested.
+  if (signingKey !== undefined)
+    await services.writeLocalFile(signatureFileOf(out), await (await services.planSignatures()).sign(text, signingKey));
+  await services.writeLocalFile(out, text);
+}
+
+/** The gates and windows of a saved plan; whether windows are ignored is an option of apply. */
+function savedRollout(rollout: Awaited<ReturnType<typeof chooseRollout>>): Pick<PlanContext, 'rollout'> {
+  if (rollout === null) return {};
+  const { ignoresWindow: _, ...saved } = rollout;
+  return { rollout: saved };
+}
+
 function notToBeSaved(): AppError {
   const message = 'cannot save a plan before the cluster exists, because the changes of the joining hosts are still unknown';
   return new AppError(
@@ -126,7 +138,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: FleetRunPorts,
-  { takeOver, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
+  { takeOver, rules: { maxUnavailable }, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {
@@ -137,6 +149,7 @@ function contextOf(
     ...(podLoss === 'warn' ? { allowPodLoss: true } : {}),
     allow: allow ?? DEFAULT_ALLOWED,
     ignorePreflightErrors,
+    ...(maxUnavailable === null ? {} : { maxUnavailable: formatAmount(maxUnavailable) }),
   };
 }
 

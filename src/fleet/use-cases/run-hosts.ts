@@ -19,6 +19,7 @@ import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';
 import { fleetRules, namedCanaries, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
+import { chooseRollout, type GatePorts, openGates } from './open-gates.ts';
 
 /** The options of a command over hosts that its run reads. */
 export interface HostsSettings {
@@ -110,13 +111,14 @@ const ONE_AT_A_TIME: RulesRequest = { ...DEFAULT_RULES, parallel: 1, maxFail: { 
 /**
  * Runs the hosts of a command line as a fleet without a file: with a canary, and a number of hosts that may fail before
  * the remaining hosts are skipped.
+ * @param observer.reporter reports the gates of the run
  * @returns the results, and the failure of the run; null: all hosts succeeded
  */
 export async function runTargets(
-  ports: HostsPorts,
+  ports: HostsPorts & GatePorts,
   command: HostsCommand,
   settings: HostsSettings,
-  observer: FleetPorts,
+  { reporter, ...observer }: FleetPorts & { readonly reporter: Reporter },
 ): Promise<HostsResult> {
   const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
@@ -129,6 +131,9 @@ export async function runTargets(
     return { target, planHost, zone, approved: command.approved?.get(targetName(target)) };
   });
   const canaries = canariesOf(command, rules, targets.map(targetName));
+  const rollout = rules?.gates === undefined ? null : await chooseRollout(ports, rules.gates, { declared: null, reverts: false });
+  const gates = openGates(ports, { rollout, cluster: command.cluster, reporter });
+  const inspectsAll = inspectsFirst || gates !== undefined;
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
@@ -136,12 +141,12 @@ export async function runTargets(
       ...limits,
       ...canaries,
       parallel,
-      maxOpen: inspectsFirst ? maxOpen : parallel,
+      maxOpen: inspectsAll ? maxOpen : parallel,
       verifyUnchanged: true,
-      observesFirst: inspectsFirst,
+      observesFirst: inspectsAll,
       stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
     },
-    observer,
+    { ...observer, gates },
   );
   const members = hosts.map(({ target, zone }) => ({ name: targetName(target), zone }));
   const pending = result.outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : []));

@@ -146,7 +146,7 @@ function clientOver(client: Client): Cluster {
     },
     delete: async (ref) => {
       const type = await typeOf(ref);
-      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', path: resourcePath(type, ref), absent: ref.name } as const;
+      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', ...deletedAs(type, ref), absent: ref.name } as const;
       const { status, body } = await sender.send(request);
       if (status === 404) return null;
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
@@ -156,6 +156,11 @@ function clientOver(client: Client): Cluster {
     watch: (kind, watchOptions) => watchKind(client, () => typeOf(kind), kind, watchOptions),
     close,
   };
+}
+
+/** As kubectl deletes: without a policy, the API would keep the pods of a Job. */
+function deletedAs(type: ResourceType, ref: Parameters<Cluster['delete']>[0]) {
+  return { path: resourcePath(type, ref), ...(type.kind === 'Job' ? { query: { propagationPolicy: 'Background' } } : {}) };
 }
 
 /** Before 1.22, API servers know evictions of policy/v1beta1 only. */

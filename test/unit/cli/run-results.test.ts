@@ -134,7 +134,7 @@ describe('the recap', () => {
       text += renderText(more, false);
     };
     const retryCommand = 'kubeletadm apply -f fleet.yaml --retry failed';
-    showRecap({ output: { stdout: write, stderr: write, document: write } }, { outcomes, retryCommand, elapsedMs: 7_000 });
+    showRecap({ output: { stdout: write, stderr: write, document: write } }, { outcomes, retryCommand, elapsedMs: 7_000, gates: [] });
     return text;
   };
 

@@ -69,7 +69,7 @@ async function runOver(
         };
         return { name: address, close } as unknown as Host;
       },
-    },
+    } as unknown as Parameters<typeof runTargets>[0],
     {
       planHost,
       targets: Array.from({ length: count }, (_, i) => ({ address: `h${i + 1}` })),
@@ -80,7 +80,7 @@ async function runOver(
       ...more,
     },
     { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
-    { signal, reporterOf: () => recordingReporter() },
+    { signal, reporterOf: () => recordingReporter(), reporter: recordingReporter() },
   );
   return {
     ...result,
