@@ -81,6 +81,45 @@ describe('a rollout', () => {
     expect(await reason(world)).toBe('Complete Ready: Complete');
   });
 
+  it.each([{ onFailure: 'Stop', maxFailures: 2 }, { onFailure: 'Revert' }])(
+    'changes no node while the kubelet of a failed one starts again: %o',
+    async ({ maxFailures = 0, ...failure }) => {
+      const world = await rolloutWorld(NODES);
+      const controller = world.controller();
+      world.fleet.behaviours.set('"maxPods": 66', (seconds, node) =>
+        seconds < 3 || node !== 'n2' ? {} : { healthz: { ok: false, why: 'connection refused' } },
+      );
+      await world.create('pods', spec(66, { ...QUICK, ...failure, strategy: { ...QUICK.strategy, maxFailures } }));
+      let failedAt: number | null = null;
+      let startedAt: number | null = null;
+      for (let i = 0; i < 150; i++) {
+        await controller.run(1);
+        const { nodes = [], phase } = await world.status('pods');
+        if (failedAt === null && (phase === 'Reverting' || nodes.some(({ state }) => state === 'Failed'))) failedAt = i;
+        if (failedAt !== null && startedAt === null && nodes.some(({ name, state }) => name !== 'n2' && state === 'InProgress'))
+          startedAt = i;
+      }
+      expect((startedAt ?? 0) - (failedAt ?? 0)).toBeGreaterThanOrEqual(10);
+      expect(world.fleet.mostUnavailable()).toBe(1);
+      expect(await world.maxPods()).toEqual(maxFailures === 0 ? all(0) : { ...all(66), n2: 0 });
+    },
+  );
+
+  it('counts a node as in progress until the watch shows its assignment, also when the payload changes meanwhile', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(50, QUICK));
+    const { items: old } = await world.cluster.list({ apiVersion: 'v1', kind: 'Node' });
+    for (let i = 0; i < 3; i++) await controller.step();
+    await world.patch('pods', {
+      payload: { overlay: { maxPods: 60 } },
+      strategy: { canary: { nodeSelector: { matchLabels: { pool: 'odd' } } } },
+    });
+    for (let i = 0; i < 3; i++) await controller.step(old);
+    expect((await world.status('pods')).counts).toMatchObject({ inProgress: 1 });
+    expect((await world.assigned()).length).toBe(1);
+  });
+
   it('starts no node while paused, but ends those in progress', async () => {
     const world = await rolloutWorld(NODES);
     await world.create('pods', spec(50, QUICK));
@@ -176,6 +215,25 @@ describe('a rollout', () => {
     expect(await world.maxPods()).toEqual(all(0));
     expect(await world.cluster.get(rolloutRef('pods'))).toBeNull();
     expect(world.fleet.mostUnavailable()).toBe(1);
+  });
+
+  it('resets no node of an older object when a younger one with the same ConfigMap is deleted', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    const ref = { namespace: 'kubeletadm-system', name: 'own' };
+    const data = { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"maxPods": 30\n' };
+    await world.cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data, immutable: true });
+    const shared = { ...QUICK, nodeSelector: {}, payload: { configMapRef: ref } };
+    await world.create('older', shared);
+    await world.fleet.pass(2);
+    await world.create('younger', { ...shared, deletionPolicy: 'Reset' });
+    await controller.run(100);
+    const restarts = new Map(world.fleet.restarts);
+    await world.cluster.delete(rolloutRef('younger'));
+    await controller.run(30);
+    expect(await world.cluster.get(rolloutRef('younger'))).toBeNull();
+    expect(await world.maxPods()).toEqual(all(30));
+    expect(world.fleet.restarts).toEqual(restarts);
   });
 
   it('keeps the configuration of nodes when an object is deleted', async () => {

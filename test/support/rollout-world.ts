@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { rolloutDefinition } from '../../src/rollouts/api/crd.ts';
 import { readRollout, rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
@@ -15,7 +16,8 @@ export interface WorldController {
   isLeader: boolean;
   /** Lets time pass, with one step of the controller each second. */
   run(seconds: number): Promise<void>;
-  step(): Promise<void>;
+  /** @param nodes the Nodes as a watch that lags behind shows them */
+  step(nodes?: readonly KubeObject[]): Promise<void>;
 }
 
 /** Nodes with agents, and controllers that act on rollouts. All on one clock. */
@@ -26,6 +28,8 @@ export interface RolloutWorld {
   create(name: string, spec: JsonObject): Promise<void>;
   patch(name: string, spec: JsonObject): Promise<void>;
   status(name: string): Promise<RolloutStatus>;
+  /** The Nodes with an assignment. */
+  assigned(): Promise<readonly string[]>;
   /** The part of the ConfigMap's name before its hash, by node. */
   runs(): Readonly<Record<string, string>>;
   /** The value of maxPods that each node runs; 0: the local configuration. */
@@ -56,9 +60,9 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
       const controller = new RolloutController(ports, leadership, { namespace: NAMESPACE, wake: () => undefined });
       const controlled: WorldController = {
         isLeader: true,
-        step: async () => {
+        step: async (old) => {
           const [rollouts, nodes] = await Promise.all([list('KubeletConfigRollout', 'kubeletadm.dev/v1alpha1'), list('Node')]);
-          await controller.step({ rollouts, nodes, events: [] });
+          await controller.step({ rollouts, nodes: old ?? nodes, events: [] });
           await controller.settled();
         },
         run: async (seconds) => {
@@ -81,6 +85,10 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
       const read = object === null ? null : readRollout(object);
       return read !== null && 'rollout' in read ? read.rollout.status : {};
     },
+    assigned: async () =>
+      (await list('Node')).flatMap(({ metadata }) =>
+        metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] === undefined ? [] : [metadata.name],
+      ),
     runs: () => Object.fromEntries(Object.entries(fleet.runs()).map(([node, map]) => [node, map.replace(/-[^-]*$/, '')])),
     maxPods: async () => {
       const maps = new Map((await list('ConfigMap')).map((map) => [map.metadata.name, map]));

@@ -244,7 +244,7 @@ const statusSchema = z
           source: z.string().max(1000).optional().meta({
             description: 'The new configuration as NAMESPACE/NAME/KEY of its ConfigMap, or local. Absent: the node is not changed.',
           }),
-          since: time.optional().meta({ description: 'Start of the change.' }),
+          since: time.optional().meta({ description: 'Start of the change, or time of its failure.' }),
           updatedSince: time.optional().meta({ description: 'Ready with the desired configuration since.' }),
           wasDown: z.boolean().optional().meta({ description: 'Not Ready before the change.' }),
           message: message.optional(),

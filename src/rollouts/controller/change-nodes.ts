@@ -58,8 +58,9 @@ export class NodeChanges {
     this.#ended = ended;
   }
 
-  isBusy(name: string): boolean {
-    return this.#busy.has(name);
+  /** Whether a change is being executed, or the watch has not delivered its result yet. */
+  isBusy({ name, resourceVersion }: Pick<NodeConfig, 'name' | 'resourceVersion'>): boolean {
+    return this.#busy.has(name) || Number(resourceVersion) < (this.#kept.get(name) ?? 0);
   }
 
   issueOf(name: string): string | null {
@@ -80,7 +81,7 @@ export class NodeChanges {
   /** Assigns a node in progress; drains it before, if the impact requires it. */
   assign(config: NodeConfig, { name, desired, before }: Decision['assign'][number], how: HowToChange): void {
     const { cluster, clock, reporter } = this.#ports;
-    if (Number(config.resourceVersion) < (this.#kept.get(name) ?? 0)) return;
+    if (this.isBusy(config)) return;
     this.#execute(name, async () => {
       await how.record?.(name, before);
       if (desired !== null)

@@ -222,7 +222,7 @@ export class RolloutController {
       const isHeld = isCordoned(node) && cordonOwner(node)?.run === holdOf(rollout);
       const createdAt = new Date(creationTimestamp ?? 0);
       return [
-        { name, assessed: { config, verdict }, labels, createdAt, isHeld, isBusy: changes.isBusy(name), issue: changes.issueOf(name) },
+        { name, assessed: { config, verdict }, labels, createdAt, isHeld, isBusy: changes.isBusy(config), issue: changes.issueOf(name) },
       ];
     });
     return observed.toSorted((a, b) => (a.name < b.name ? -1 : 1));

@@ -25,6 +25,12 @@ export function selectNodes(rollouts: readonly Rollout[], nodes: readonly KubeOb
     if (rollout.isDeleted && deletionPolicy === 'Leave') return { rollout, names: [], refusal: null };
     const taken = names.filter((name) => owners.has(name));
     const [first] = taken;
+    if (rollout.isDeleted) {
+      // A deleted object resets its own nodes only; those of an older one may use the same ConfigMap.
+      const own = names.filter((name) => !owners.has(name));
+      for (const name of own) owners.set(name, rollout.name);
+      return { rollout, names: own, refusal: null };
+    }
     if (first === undefined) {
       for (const name of names) owners.set(name, rollout.name);
       return { rollout, names, refusal: null };

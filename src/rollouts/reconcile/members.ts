@@ -20,6 +20,8 @@ export interface Member {
   readonly entry: ListedNode | null;
   /** The change has ended, and the node can return to service. */
   readonly isReturned: boolean;
+  /** It failed a moment ago: its agent reports a rollback before the kubelet has started again, and the Node stays Ready meanwhile. */
+  readonly isRecovering: boolean;
   /** Time of the next change of state without an event; null: none. */
   readonly nextAt: number | null;
 }
@@ -32,12 +34,30 @@ export function directionOf({ rollout: { spec, status, isDeleted }, revision }: 
 /** The members of a rollout, in the order of the nodes. */
 export function membersOf(observed: Observed, direction: Direction): readonly Member[] {
   const entries = new Map((observed.rollout.status.nodes ?? []).map((entry) => [entry.name, entry]));
-  return observed.nodes.map((node) => memberOf(node, entries.get(node.name) ?? null, observed, direction));
+  return observed.nodes.map((node) => {
+    const listed = entries.get(node.name) ?? null;
+    return recovering(memberOf(node, listed, observed, direction), listed, observed);
+  });
+}
+
+/** A kubelet that was rolled back starts within this time, also if `minReadySeconds` is less. */
+const RECOVERY_MS = 10_000;
+
+/** Marks a node that failed less than `minReadySeconds` ago; its entry keeps the time, also when the node waits for its next change. */
+function recovering(member: Member, listed: ListedNode | null, { rollout: { spec }, now }: Observed): Member {
+  if (member.state === 'InProgress') return member;
+  const since = [listed, member.entry].find((entry) => entry?.state === 'Failed' || entry?.state === 'Pending')?.since;
+  if (since === undefined || isCreatedAfter(member.node, since)) return member;
+  const endsAt = Date.parse(since) + Math.max(RECOVERY_MS, spec.strategy.minReadySeconds * 1000);
+  if (now.getTime() >= endsAt) return member;
+  const { name } = member.node;
+  const entry: ListedNode | null = member.state === 'Pending' ? { name, state: 'Pending', since } : member.entry;
+  return { ...member, entry, isRecovering: true, nextAt: Math.min(member.nextAt ?? endsAt, endsAt) };
 }
 
 function memberOf(node: ObservedNode, listed: ListedNode | null, observed: Observed, direction: Direction): Member {
   const { target, isRestored } = targetOf(node, observed, direction);
-  const member: Member = { node, state: 'Updated', target, isRestored, entry: null, isReturned: true, nextAt: null };
+  const member: Member = { node, state: 'Updated', target, isRestored, entry: null, isReturned: true, isRecovering: false, nextAt: null };
   const entry = validEntry(node, listed, target);
   if (entry?.state === 'InProgress') return inProgress(member, entry, observed);
   if (target === undefined) return member;
@@ -62,8 +82,7 @@ function memberOf(node: ObservedNode, listed: ListedNode | null, observed: Obser
 function validEntry(node: ObservedNode, listed: ListedNode | null, target: ConfigSource | null | undefined): ListedNode | null {
   const { source, since = '' } = listed ?? {};
   if (listed === null || source === undefined) return null;
-  // The Node was created again.
-  if (node.createdAt.getTime() > Date.parse(since) + CLOCK_SKEW_MS) return null;
+  if (isCreatedAfter(node, since)) return null;
   const isCurrent = target !== undefined && source === sourceText(target);
   if (isCurrent) return listed;
   if (listed.state !== 'InProgress') return null;
@@ -72,6 +91,11 @@ function validEntry(node: ObservedNode, listed: ListedNode | null, target: Confi
 
 /** The time of the API server may differ from that of the controller. */
 const CLOCK_SKEW_MS = 5_000;
+
+/** Whether the Node was created again after a time. */
+function isCreatedAfter({ createdAt }: ObservedNode, since: string): boolean {
+  return createdAt.getTime() > Date.parse(since) + CLOCK_SKEW_MS;
+}
 
 /** What a node should have. */
 function targetOf(
@@ -134,7 +158,7 @@ function inProgress(member: Member, listed: ListedNode, observed: Observed): Mem
         ? verdict.why
         : `not updated after ${limits.timeoutMs / 1000} s${isAssigned && verdict.why !== null ? `: ${verdict.why}` : ''}`;
     const state = stage === 'failed' ? 'Failed' : 'Unreachable';
-    return failed(member, { ...started, state }, issue === null ? why : `${why}: ${issue}`);
+    return failed(member, { ...started, state, since: now.toISOString() }, issue === null ? why : `${why}: ${issue}`);
   }
   if (stage === 'changed') {
     if (!member.node.isHeld) return { ...member, state: 'Updated' };

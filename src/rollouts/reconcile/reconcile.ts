@@ -108,7 +108,8 @@ function planOf(
   const room = Math.max(0, MAX_IN_PROGRESS - members.filter(({ state }) => state === 'InProgress').length);
   const step = (candidates: readonly Candidate[], rules: RolloutRules): Plan => {
     const { start, stopped, blocked } = nextStep(candidates, rules);
-    return { start: start.slice(0, room).map(({ member }) => member), stopped, blocked };
+    const isShown = (name: string): boolean => !members.some(({ node, isRecovering }) => isRecovering && node.name === name);
+    return { start: start.slice(0, room).map(({ member }) => member), stopped, blocked: blocked.filter(isShown) };
   };
   if (direction !== 'forward')
     return step(
@@ -156,7 +157,7 @@ function candidateOf(member: Member, observed: Observed, how: 'forward' | 'unfai
   return {
     name: node.name,
     state: isEnded ? 'unchanged' : state,
-    isDown: isDown(node),
+    isDown: isDown(node) || member.isRecovering,
     stage: how === 'forward' ? stageOf(member, observed) : 0,
     isExclusive: isControlPlaneNode(node.labels),
     member,
