@@ -7,7 +7,7 @@ import type { EditRequest } from './edit.ts';
 import { addRunOptions, fleetRunRequest, isSelection } from './fleet-options.ts';
 import { addSections } from './help-layout.ts';
 import { TAKE_OVER } from './options.ts';
-import { diffOption } from './output-options.ts';
+import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
 import { flagText, kubeconfigRequest, nodeArgument, planRequest, runRequest } from './request-parts.ts';
 import { addHostRolloutOptions } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, readReason } from './writing-options.ts';
@@ -21,7 +21,7 @@ export function defineEdit(edit: Command, on: On): void {
     )
     .option('-y, --yes', 'apply a valid edit without asking')
     .option('--sign <key>', 'for a Node that requires signatures: SSH key with which the edited configuration is signed')
-    .addOption(diffOption());
+    .addOption(diffOption(DIFF_OF_PLAN));
   addHostRolloutOptions(edit, '1');
   addReasonOption(
     addConfirmOptions(

@@ -13,8 +13,14 @@ export interface EditedText {
   kept(error: AppError): AppError;
 }
 
-/** Marks the lines of the editor's file that are not part of the text. */
+/** Marks the lines of the editor's file that are not part of the text. Longer if lines of the text begin so. */
 const MARK = '#|';
+
+function markFor(text: string): string {
+  let mark = MARK;
+  while (text.split('\n').some((line) => line.startsWith(mark))) mark += '|';
+  return mark;
+}
 
 /**
  * Opens a text in the editor of the user (KUBE_EDITOR, else EDITOR, else vi), in a file that only the user can read. An
@@ -36,6 +42,7 @@ export async function editText(
 ): Promise<EditedText | null> {
   const { text: original, name, validate } = subject;
   const directory = await ports.makeTemporaryDirectory('kubeletadm-edit-');
+  const mark = markFor(original);
   const path = `${directory}/${name.replace(/[^\w.-]/g, '_')}`;
   const discard = () => ports.removeTemporaryDirectory(directory);
   const kept = ({ problems, exitCode, detail, cause }: AppError): AppError => {
@@ -49,13 +56,13 @@ export async function editText(
   let shown = original;
   let problems: readonly Problem[] = [];
   for (;;) {
-    await ports.writeLocalFile(path, headerOf(subject, problems) + shown, { isPrivate: true });
+    await ports.writeLocalFile(path, headerOf(mark, subject, problems) + shown, { isPrivate: true });
     await openEditor(ports, path).catch(async (error: unknown) => {
       if (shown !== original && error instanceof AppError) throw kept(error);
       await discard();
       throw error;
     });
-    const text = withoutHeader(await ports.input.readText(path));
+    const text = withoutHeader(mark, await ports.input.readText(path));
     if (text === original || text.trim() === '') {
       await discard();
       return null;
@@ -75,9 +82,9 @@ async function openEditor({ env, runEditor }: EditPorts, path: string): Promise<
   throw new AppError({ code: 'EDITOR_FAILED', message, hint: 'Set KUBE_EDITOR or EDITOR to the command of an editor' });
 }
 
-function headerOf({ notes }: { readonly notes: readonly string[] }, problems: readonly Problem[]): string {
+function headerOf(mark: string, { notes }: { readonly notes: readonly string[] }, problems: readonly Problem[]): string {
   const lines = [
-    `Edit the text below, save it, and leave the editor. Lines that begin with "${MARK}" are ignored.`,
+    `Edit the text below, save it, and leave the editor. Lines that begin with "${mark}" are ignored.`,
     'If the text is unchanged or empty, nothing is changed. Otherwise, the plan is shown, and a question follows.',
     ...notes,
   ];
@@ -85,7 +92,7 @@ function headerOf({ notes }: { readonly notes: readonly string[] }, problems: re
   const height = lines.length + errors.length + problems.length;
   const found = problems.map((problem) => lineOf(problem, height));
   return [...lines, ...errors, ...found]
-    .map((line) => `${MARK} ${escapeUnprintableInLine(line)}`.trimEnd())
+    .map((line) => `${mark} ${escapeUnprintableInLine(line)}`.trimEnd())
     .join('\n')
     .concat('\n');
 }
@@ -97,10 +104,10 @@ function lineOf({ position, path, ...problem }: Problem, height: number): string
   return `  ${where}${where === '' ? '' : ': '}${formatProblem(problem)}`.replaceAll('\n', ' ');
 }
 
-function withoutHeader(text: string): string {
+function withoutHeader(mark: string, text: string): string {
   return text
     .split(/(?<=\n)/)
-    .filter((line) => !line.startsWith(MARK))
+    .filter((line) => !line.startsWith(mark))
     .join('');
 }
 

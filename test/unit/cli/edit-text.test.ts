@@ -47,6 +47,13 @@ describe('editText', () => {
     expect([[...files].map(([path, { isPrivate }]) => [path, isPrivate]), editors]).toEqual([[['/tmp/edit/a_b.yaml', true]], ['vi']]);
   });
 
+  it('keeps lines of the text that begin like those of the header', async () => {
+    const { end, opened } = await edit('#| mine\na: 1\n', [(text) => text.replace('a: 1', 'a: 2')]);
+    expect(end).toMatchObject({ text: '#| mine\na: 2\n' });
+    expect(opened[0]).toContain('#|| Edit the text below');
+    expect((await edit('#| mine\na: 1\n', [])).end).toBeNull();
+  });
+
   it.each([
     [{ KUBE_EDITOR: 'code --wait', EDITOR: 'nano' }, 'code --wait'],
     [{ KUBE_EDITOR: ' ', EDITOR: 'nano' }, 'nano'],
