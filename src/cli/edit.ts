@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../base/errors.ts';
 import { hostEntryText } from '../fleet/file/host-entry.ts';
 import { hostNamed, patternOf } from '../fleet/file/select.ts';
@@ -46,7 +47,7 @@ async function editFleet(services: Services, { fleet, yes, output }: EditRequest
   const file = fleetFileOf(fleet.file);
   if (file === '-') throw usageError('standard input cannot be edited', 'Pass the path of the fleet file with -f');
   const original = await services.input.readText(file);
-  await services.requireWritable(file);
+  await services.requireWritable(file, { isEdited: true });
   const part = host === undefined ? whole(original) : entryOf(original, file, host);
   const edited = await editText(services, {
     text: part.text,
@@ -61,9 +62,10 @@ async function editFleet(services: Services, { fleet, yes, output }: EditRequest
   const text = part.replace(edited.text);
   let isWritten = false;
   const write = async (): Promise<void> => {
-    if ((await services.input.readText(file)) !== original) throw changedMeanwhile(file);
-    await services.writeLocalFile(file, text);
+    if ((await services.input.readText(file)) !== original) throw changedMeanwhile(file, `kubeletadm edit -f ${file}`);
+    await services.writeLocalFile(file, text, { isEdited: true });
     isWritten = true;
+    services.output.stderr(`${file} was written\n`);
   };
   const selection = host === undefined ? fleet.selection : { limit: part.hosts, groups: [] };
   return finish(
@@ -76,7 +78,6 @@ async function editFleet(services: Services, { fleet, yes, output }: EditRequest
       if (!isWritten && (await services.confirm(`No host is changed by this edit. Write ${file}? [y/N] `)) !== true)
         throw new AppError({ code: 'DECLINED', message: `${file} was not changed` });
       if (!isWritten) await write();
-      services.output.stderr(`${file} was written\n`);
       return 0;
     },
     () => isWritten,
@@ -131,12 +132,9 @@ function withText(services: Services, file: string, text: string): Services {
   return { ...services, input: { ...input, readText: async (path) => (path === file ? text : input.readText(path)) } };
 }
 
-function changedMeanwhile(file: string): AppError {
-  const hint = `Compare the two, then run kubeletadm edit -f ${file} again`;
-  return new AppError(
-    { code: 'EDIT_CONFLICT', message: `${file} was changed during the edit, and was not written`, hint },
-    { exitCode: 3 },
-  );
+function changedMeanwhile(what: string, again: string): AppError {
+  const message = `${what} was changed during the edit, and was not written`;
+  return new AppError({ code: 'EDIT_CONFLICT', message, hint: `Compare the two, then run ${again} again` }, { exitCode: 3 });
 }
 
 /** Edits the assigned configuration of a Node, stores it as a new ConfigMap, and assigns it to this Node. */
@@ -148,7 +146,8 @@ async function editNode(services: Services, { node: request, yes }: EditRequest,
   ]);
   const { sign, choice, ...settings } = request;
   const [name = patternOf(word).name] = await openNodeNames(services, request.cluster, choice);
-  const payload = await withCluster(services, request.cluster, (cluster) => readNodePayload(cluster, name, sign !== undefined));
+  const read = () => withCluster(services, request.cluster, (cluster) => readNodePayload(cluster, name, sign !== undefined));
+  const payload = await read();
   const { source, target, others } = payload;
   const assigned =
     source === null
@@ -175,7 +174,13 @@ async function editNode(services: Services, { node: request, yes }: EditRequest,
   const change = { ...settings, choice, assigned: { kind: 'file', pushed, expected: { source } }, force: false } as const;
   return finish(
     edited,
-    () => runDynamicEdit({ ...services, input }, change, { asks: !yes }),
+    async () => {
+      const now = await read();
+      // A ConfigMap that is not immutable may have other content than the edit started from.
+      if (source !== null && isDeepStrictEqual(now.source, source) && !isDeepStrictEqual([now.text, now.others], [payload.text, others]))
+        throw changedMeanwhile(`ConfigMap ${source.namespace}/${source.name}`, `kubeletadm edit node/${name}`);
+      return runDynamicEdit({ ...services, input }, change, { asks: !yes });
+    },
     () => false,
   );
 }
@@ -195,8 +200,7 @@ async function finish(edited: EditedText, work: () => Promise<ExitCode>, isWritt
     await edited.discard();
     return exitCode;
   } catch (error) {
-    if (!isWritten() && isAppError(error)) throw edited.kept(error);
-    await edited.discard();
-    throw error;
+    if (isWritten()) await edited.discard();
+    throw !isWritten() && isAppError(error) ? edited.kept(error) : error;
   }
 }

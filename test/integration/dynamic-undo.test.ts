@@ -380,4 +380,42 @@ describe('edit of a Node', () => {
     const signed = await edit('sed -i s/50/40/', true, 'n1');
     expect([signed.code, signed.stderr]).toEqual([3, expect.stringContaining('[DYNAMIC_SIGNATURE_REQUIRED]')]);
   });
+
+  it('refuses a ConfigMap whose content was changed meanwhile', async () => {
+    fleet = await agentFleet(['n1']);
+    const path = join(directory, 'kubelet.yaml');
+    writeFileSync(path, `${HEADER}maxPods: 50\n`);
+    const source = (await dynamic('push', path, '--name', 'shared', '--no-append-hash')).stdout.trim();
+    await dynamic('assign', 'n1', '--configmap', source);
+    const theirs = { kubelet: `${HEADER}maxPods: 70\n` };
+    const before = await fleet.cluster.get(refOf(source));
+    const { get } = fleet.cluster;
+    let reads = 0;
+    fleet.cluster.get = async (ref) =>
+      ref.kind === 'ConfigMap' && ref.name === nameOf(source) && reads++ > 0 && before !== null ? { ...before, data: theirs } : get(ref);
+    const { code, stderr } = await edit('sed -i s/50/40/', true, 'n1');
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/was changed during the edit, and was not written.*kept in.*\[EDIT_CONFLICT\]/),
+    ]);
+  });
+
+  it('gives no agent the right to read a namespace that its Node names', async () => {
+    fleet = await agentFleet(['n1']);
+    const source = 'team-a/private/kubelet';
+    const data = { kubelet: `${HEADER}maxPods: 50\n` };
+    await fleet.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } });
+    await fleet.cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'team-a', name: 'private' }, data });
+    await annotate('n1', { 'kubeletadm.dev/config-source': sourceJson(source), 'kubeletadm.dev/config-namespace': 'team-a' });
+    const { get } = fleet.cluster;
+    fleet.cluster.get = async (ref) => {
+      const found = await get(ref);
+      if (ref.kind !== 'Node' || found === null) return found;
+      const conditions = [{ type: 'KubeletConfigOk', status: 'False', reason: 'Unavailable', message: 'forged' }];
+      return { ...found, status: { ...(found as { status?: object }).status, conditions } };
+    };
+    const { stdout } = await edit('sed -i s/50/40/', false, 'n1');
+    expect(stdout).toContain('ConfigMap team-a/');
+    expect(stdout).not.toContain('Role');
+  });
 });

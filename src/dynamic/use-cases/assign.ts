@@ -3,6 +3,7 @@ import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact } from '../../host/plan/impact.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isControlPlaneNode } from '../../kube/node-place.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
@@ -124,7 +125,9 @@ export async function checkAssignment(
   const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
   const fields = await requirePodsKept(cluster, { nodes, source: desired, data, drains }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
-  const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
+  // The present assignment and its namespace may be forged by the node: no agent gets the right to read another one because of it.
+  const isNamed = expected === undefined || desired.namespace === AGENT_NAMESPACE;
+  const rights = isNamed ? await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter }) : new Map();
   const contents = new Map([...(await readContentHashes(cluster, present)), [describeSource(desired), contentHash({ data })]]);
   return { nodes, targets: targetsOf(desired), push, fields, rights, contents };
 }
