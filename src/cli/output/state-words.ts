@@ -38,11 +38,9 @@ const CELL_STYLES: Readonly<Record<string, Style>> = {
   'not-synced': 'yellow',
   SchedulingDisabled: 'yellow',
 };
-const CELLS = new RegExp(`(?<=^|  |,)(${Object.keys(CELL_STYLES).join('|')})(?=$|  |,)`);
-
 /** A line of a table, with the cells that need attention in their colours. */
 export function withCellStates(line: string): Text {
-  return line.split(CELLS).map((part) => {
+  return line.split(/( {2,}|,)/).map((part) => {
     const style = CELL_STYLES[part];
     return style === undefined ? part : styled(style, part);
   });

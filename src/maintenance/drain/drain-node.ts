@@ -117,7 +117,7 @@ async function holdWhenFree(
   const now = (): number => run.clock.now().getTime();
   const until = now() + HOLD_MS + CONFLICT_PAUSE_MS;
   let isReported = false;
-  // A run in progress renews its cordon by then, whatever its clock shows.
+  // A run in progress renews its cordon by then, also if the clocks differ.
   let seen: { readonly renewed: string; readonly at: number } | null = null;
   const mayTakeOver = ({ renewed, process, machine }: CordonOwner): boolean => {
     if (machine === run.self.machine && !run.self.isRunning(process)) return true;

@@ -2,6 +2,7 @@ import { AppError, unlessRefused } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { readDrainPod } from '../forecast/drain-pod.ts';
 import type { HoldRun } from './hold.ts';
 
@@ -14,7 +15,7 @@ const POLL_MS = 5_000;
 /**
  * Waits until the other etcd members are Ready, before the change of a control plane. Members are known by the static Pods of
  * kubeadm; of another etcd the health is not known, which is reported.
- * @throws AppError ETCD_MEMBER_UNHEALTHY (exit code 3) if another member is not Ready after two minutes
+ * @throws AppError ETCD_MEMBER_NOT_READY (exit code 3) if another member is not Ready after two minutes
  */
 export async function requireEtcdMembers(
   {
@@ -48,7 +49,7 @@ export async function requireEtcdMembers(
 
 /** The other members that are not Ready, as `NAMESPACE/NAME`; null: the members are not known. */
 async function unreadyMembers(cluster: Cluster, node: string): Promise<readonly string[] | null> {
-  const list = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system' }, { labelSelector: ETCD_PODS }));
+  const list = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM }, { labelSelector: ETCD_PODS }));
   const members = (list?.items ?? []).map(readDrainPod).filter(({ kind }) => kind === 'mirror');
   if (members.length === 0) return null;
   return members.filter((member) => member.node !== node && !member.isReady).map(({ name }) => name);
@@ -56,7 +57,7 @@ async function unreadyMembers(cluster: Cluster, node: string): Promise<readonly 
 
 function etcdMemberUnhealthy(node: string, members: readonly string[]) {
   return {
-    code: 'ETCD_MEMBER_UNHEALTHY',
+    code: 'ETCD_MEMBER_NOT_READY',
     host: node,
     message: `not changed: another etcd member is not Ready (${members.join(', ')}), and etcd may lose its quorum if this control plane fails`,
     hint: `Repair that member first: kubectl -n kube-system describe pod ${members[0]?.split('/')[1] ?? ''}`,

@@ -34,7 +34,7 @@ describe('the etcd members before the change of a control plane', () => {
     await expect(requireEtcdMembers(world, 'cp1')).rejects.toMatchObject({
       exitCode: 3,
       problems: [
-        { code: 'ETCD_MEMBER_UNHEALTHY', message: expect.stringContaining('another etcd member is not Ready (kube-system/etcd-cp2)') },
+        { code: 'ETCD_MEMBER_NOT_READY', message: expect.stringContaining('another etcd member is not Ready (kube-system/etcd-cp2)') },
       ],
     });
   });
