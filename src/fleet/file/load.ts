@@ -56,7 +56,7 @@ export function loadRollout(text: string, file: string) {
     suggest: (parents, name) => suggest(['rollout', ...parents], name),
     argumentHint,
   });
-  return { settings: read.value, document, problems: sortProblems([...problems, ...read.problems]) };
+  return { settings: read.value, document, problems: sortProblems([...problems, ...secretProblems(document), ...read.problems]) };
 }
 
 function placeText(position: Position | undefined): string {

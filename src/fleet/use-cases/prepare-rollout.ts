@@ -1,6 +1,7 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
+import { findSecret } from '../../base/text/find-secret.ts';
 import type { PathSegment } from '../../codec/field-path.ts';
 import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import {
@@ -123,11 +124,27 @@ async function readJob(
           : 'not an object';
   if (why !== null) report(steps, invalidFleetValue(`${path} is not the manifest of a Job: ${why}`));
   if (!isJsonObject(job)) return none;
+  // The manifest becomes part of saved plans.
+  if (findSecret(read) !== null || hasSecretVariable(job))
+    report(steps, {
+      code: 'FLEET_INLINE_SECRET',
+      message: `${path} has a text that looks like a secret, which would become part of saved plans`,
+      hint: 'Use a Secret of the cluster, e.g. with valueFrom.secretKeyRef',
+    });
   const own = isJsonObject(job.metadata) && typeof job.metadata.namespace === 'string' ? job.metadata.namespace : 'default';
   return { manifest: job as PreparedManifest, namespace: namespace ?? own };
 }
 
 type PreparedManifest = NonNullable<PreparedGate['job']>['manifest'];
+
+/** Whether a variable of a container, `{name: DB_PASSWORD, value: ...}`, has a text that looks like a secret. */
+function hasSecretVariable(value: Json): boolean {
+  if (Array.isArray(value)) return value.some(hasSecretVariable);
+  if (!isJsonObject(value)) return false;
+  const { name, value: text } = value;
+  const isSecret = typeof name === 'string' && typeof text === 'string' && findSecret(`${name}=${text}`) !== null;
+  return isSecret || Object.values(value).some(hasSecretVariable);
+}
 
 /** What the API server would refuse first; null: nothing. */
 function jobIssue({ apiVersion, kind, spec }: JsonObject): string | null {
