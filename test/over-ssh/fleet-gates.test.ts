@@ -62,6 +62,15 @@ hosts: [{name: node2}, {name: node3}]
     );
   });
 
+  it('run again before a retry, which leaves out the hosts that are changed', async () => {
+    const rollout = '{gates: [{name: smoke-test, command: "exit 3"}]}';
+    for (const _ of ['first', 'second']) {
+      const { code, stderr } = await command('apply', '-f', fleet(60, rollout), '--yes', '--retry', 'failed');
+      expect(stderr).toContain('gate smoke-test failed before batch 1: exit code 3');
+      expect([code, maxPodsOf(3)]).toEqual([3, null]);
+    }
+  });
+
   it('are part of a saved plan, and pass before its first batch, because an earlier run changed a host', async () => {
     const plan = join(directory, 'plan.json');
     const rollout = '{gates: [{name: smoke-test, command: [cat, answer]}]}';

@@ -117,7 +117,9 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     });
     const writing = { ...work.request.writing, note };
     const noted = { ...work, request: { ...work.request, writing } };
-    const result = await applyTasks(services, noted, { journal, note, rules, rollout, inspectsFirst, view: running, approved });
+    const kept = work.tasks.filter((task) => !tasks.includes(task)).map(({ host }) => host.name);
+    const done = [...work.unchanged, ...kept];
+    const result = await applyTasks(services, noted, { journal, note, rules, rollout, done, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });
 }
@@ -127,6 +129,8 @@ interface RunParts {
   readonly note: RunAttribution;
   readonly rules: FleetRules;
   readonly rollout: Awaited<ReturnType<typeof chooseRollout>>;
+  /** Selected hosts that have the change already: the plan changes nothing, or `--retry` leaves them out. */
+  readonly done: readonly string[];
   readonly inspectsFirst: boolean;
   readonly view: FleetRunView;
   readonly approved: ApprovedTasks;
@@ -135,7 +139,7 @@ interface RunParts {
 async function applyTasks(
   services: ApplyFleetPorts,
   work: FleetTasks,
-  { journal, note, rules, rollout, inspectsFirst, view, approved }: RunParts,
+  { journal, note, rules, rollout, done: before, inspectsFirst, view, approved }: RunParts,
 ): Promise<FleetResult> {
   const { reporter } = view;
   const { tasks, outcomes: planned } = approved;
@@ -153,7 +157,7 @@ async function applyTasks(
       if (run.access !== null) requireSameServer(work, run.access);
       // Hosts that wait for the bootstrap of a cluster cannot be inspected.
       const stopsIfRefused = inspectsFirst && run.access !== null;
-      const done = [...work.unchanged, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
+      const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
       const gates = openGates(services, { rollout, cluster: run.access?.cluster ?? null, reporter, done });
       const observesFirst = run.access !== null && (inspectsFirst || gates !== undefined);
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });

@@ -177,7 +177,8 @@ export async function resetFleet(
   }
   await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
   const rollout = await chooseRollout(services, request.rules.gates, { declared: null, reverts: false });
-  const input = { request, fleet, hosts, rollout, rules: fleetRules(request, hosts.length) };
+  const done = selected.flatMap((host) => (hosts.includes(host) ? [] : [host.name]));
+  const input = { request, fleet, hosts, rollout, done, rules: fleetRules(request, hosts.length) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
   if (request.run.dryRun) {
@@ -211,12 +212,14 @@ interface ResetInput {
   readonly hosts: readonly ResolvedHost[];
   readonly rules: FleetRules;
   readonly rollout: Awaited<ReturnType<typeof chooseRollout>>;
+  /** Selected hosts that `--retry` leaves out. */
+  readonly done: readonly string[];
   /** Absent: a dry run. */
   readonly journal?: RunJournal;
 }
 
 function resetHosts(services: ResetFleetPorts, input: ResetInput, view: ResetRunView): Promise<FleetResult> {
-  const { request, rules, rollout, journal } = input;
+  const { request, rules, rollout, done, journal } = input;
   return closingOpened(async (opened) => {
     try {
       const access = await openFleetForDeletion(services, input, view.reporter);
@@ -226,7 +229,7 @@ function resetHosts(services: ResetFleetPorts, input: ResetInput, view: ResetRun
       const ports =
         journal === undefined ? view.ports : journaled(view.ports, journal, services, { command: 'reset', ...request.writing.note });
       const cluster = access?.cluster ?? null;
-      const gates = openGates(services, { rollout, cluster, reporter: view.reporter });
+      const gates = openGates(services, { rollout, cluster, reporter: view.reporter, done });
       const own = { ...rules, observesFirst: gates !== undefined };
       const result = await runHosts(services, { ...request, hosts, cluster }, own, {
         ...ports,
