@@ -215,14 +215,14 @@ class FleetRun {
     return this.#gateStop === null ? step : { ...step, inspect: [], start: [], stopped: this.#gateStop.reason };
   }
 
-  /** Between two batches, and at the end unless hosts failed. Hosts without changes are in no batch. */
-  async #stopsAtGate({ start, inspect, isCanary, stopped }: RolloutStep<RunningMember>): Promise<boolean> {
+  /** Between two batches, and at the end unless hosts failed or are left. Hosts without changes are in no batch. */
+  async #stopsAtGate({ start, inspect, isCanary, stopped, blocked }: RolloutStep<RunningMember>): Promise<boolean> {
     const { gates, signal, gateEnded } = this.#ports;
     if (gates === undefined || this.#rules.dryRun || this.#gateStop !== null || this.#bug !== null || signal.aborted) return false;
     if (this.#members.some(({ state }) => state === 'in-progress')) return false;
     const isEnd = start.length + inspect.length === 0 && !this.#members.some(({ state }) => state === 'inspecting');
     const names = start.flatMap(({ name, open }) => (open !== null && hasChangesOrDeferred(open.planned.host) ? [name] : []));
-    if (isEnd ? stopped !== null : names.length === 0) return false;
+    if (isEnd ? stopped !== null || blocked.length > 0 : names.length === 0) return false;
     const done = this.#members.flatMap(({ name, open }) => (open !== null && !hasChangesOrDeferred(open.planned.host) ? [name] : []));
     try {
       this.#gateStop = await gates.pass(isEnd ? null : { names, isCanary, done }, (gate) => gateEnded?.(gate) ?? Promise.resolve());

@@ -596,8 +596,12 @@ describe('stages', () => {
 
 describe('a run over a fleet with gates', () => {
   /** Gates whose calls are logged with the operations on hosts. */
-  const withGates = (behaviours: Readonly<Record<string, Behaviour>>, stops: (call: number) => GateStop | null = () => null) => {
-    const fleet = world(behaviours, { canary: 1, observesFirst: true });
+  const withGates = (
+    behaviours: Readonly<Record<string, Behaviour>>,
+    stops: (call: number) => GateStop | null = () => null,
+    rules: Partial<FleetRules> = {},
+  ) => {
+    const fleet = world(behaviours, { canary: 1, observesFirst: true, ...rules });
     let calls = 0;
     const gates: BatchGates = {
       pass: async (next, ended) => {
@@ -661,6 +665,12 @@ describe('a run over a fleet with gates', () => {
   it('changes nothing before the first window: exit code 3', async () => {
     const { run } = withGates({ a: {}, b: { changes: false } }, () => ({ ...STOP, kind: 'window' }));
     expect(fleetFailure(await run(), { signal: new AbortController().signal })?.exitCode).toBe(3);
+  });
+
+  it('does not run gates at the end while hosts are left, because others are down', async () => {
+    const { run, steps } = withGates({ a: {}, b: {}, c: { isDown: true } }, () => null, { maxUnavailable: 1 });
+    const { isBlocked } = await run();
+    expect([isBlocked, steps()]).toEqual([true, []]);
   });
 
   it('does not run gates after hosts failed', async () => {
