@@ -20,11 +20,14 @@ const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Rollout\n';
 describe('gates between the batches of dynamic assign', () => {
   let directory: string;
   let fleet: AgentFleet;
+  /** Runs the commands of gates instead of processes. */
+  let runLocal: (() => Promise<string>) | null;
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'dynamic-gates-'));
     writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
     fleet = await agentFleet(NODES);
+    runLocal = null;
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -40,7 +43,13 @@ describe('gates between the batches of dynamic assign', () => {
         ...['--min-ready', '0s', '--max-unavailable', '2', '--kubeconfig', join(directory, 'admin.conf')],
         ...['--gates', file('gates.yaml', `${HEADER}${gates}`), ...options],
       ],
-      { services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }) },
+      {
+        services: () => ({
+          clock: fleet.clock,
+          connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }),
+          ...(runLocal === null ? {} : { runLocal }),
+        }),
+      },
     );
   const sources = async (): Promise<Readonly<Record<string, string | undefined>>> =>
     Object.fromEntries(
@@ -81,6 +90,22 @@ describe('gates between the batches of dynamic assign', () => {
     expect(await assigned()).toEqual(NODES);
   });
 
+  it('do not change a node that others assigned during a gate', async () => {
+    expect((await assign(60, 'gates: []\n')).code).toBe(0);
+    const before = await sources();
+    expect((await assign(61, 'gates: []\n')).code).toBe(0);
+    const others = { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: before.n2 ?? '' } } };
+    runLocal = async () => {
+      await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', others);
+      await fleet.clock.sleep(5_000);
+      return '0\n';
+    };
+    const { code, stdout } = await assign(62, 'gates: [{name: others, after: canary, command: ["true"]}]\n', '--max-fail', '3');
+    expect(code).toBe(4);
+    expect(stdout).toContain('1 replaced');
+    expect((await sources()).n2).toBe(before.n2);
+  });
+
   it('restore the previous assignments where the gate says so', async () => {
     expect((await assign(60, 'gates: []\n')).code).toBe(0);
     const before = await sources();
@@ -88,6 +113,35 @@ describe('gates between the batches of dynamic assign', () => {
     expect(stderr).toContain('restoring the previous assignments of the nodes');
     expect(code).toBe(5);
     expect(await sources()).toEqual(before);
+  });
+
+  it('have no inline secrets', async () => {
+    const job = (variable: string): string => {
+      file(
+        'job.yaml',
+        `apiVersion: batch/v1
+kind: Job
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: busybox, env: [{name: DB_PASSWORD, ${variable}}]}]
+`,
+      );
+      return 'gates: [{name: one, job: {manifest: job.yaml}}]\n';
+    };
+    const check = async (gates: string): Promise<string> => {
+      const { code, stderr } = await assign(73, gates, '--dry-run');
+      expect(stderr).not.toContain('hunter2');
+      return `${code} ${stderr}`;
+    };
+    expect(await check('gates: [{name: one, command: "curl -u me:hunter2 https://example.com"}]\n')).toMatch(
+      /^2 \S+gates\.yaml:3:\d+ gates\[0\]\.command: a text that looks like a secret is not allowed/,
+    );
+    expect(await check(job('value: hunter2'))).toMatch(
+      /^2 \S+gates\.yaml:3:\d+ gates\[0\]\.job\.manifest: job\.yaml has a text that looks like a secret/,
+    );
+    expect(await check(job('valueFrom: {secretKeyRef: {name: db, key: password}}'))).toMatch(/^0 /);
   });
 
   it('are validated in a dry run, and do not run', async () => {

@@ -106,9 +106,9 @@ class Rollout {
         const names = start.map(({ name }) => name);
         const gate = await this.#passGates({ names, isCanary, done: this.#updated() });
         if (gate !== null) return this.#stoppedAt(gate);
-        // A node may have rolled back during a gate.
-        if (nextStep(this.#nodes(), rules).stopped !== null) continue;
-        await this.#begin(names, isCanary);
+        // During a gate, nodes may have rolled back, gone down, been deleted or been assigned by others.
+        const ready = nextStep(this.#nodes(), rules).start.flatMap(({ name }) => (names.includes(name) ? [name] : []));
+        if (ready.length > 0) await this.#begin(ready, isCanary);
         continue;
       }
       const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
