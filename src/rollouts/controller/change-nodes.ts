@@ -49,7 +49,7 @@ export class NodeChanges {
   /** Failed attempts, with the time of the next one. */
   readonly #issues = new Map<string, { readonly why: string; readonly attempts: number; readonly nextAt: number }>();
   readonly #ended: () => void;
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
   /** @param ended called when a change has ended */
   constructor(ports: ChangePorts, rollout: Pick<Rollout, 'name' | 'uid'>, ended: () => void) {
@@ -72,9 +72,9 @@ export class NodeChanges {
     while (this.#busy.size > 0) await Promise.all(this.#busy.values());
   }
 
-  /** Ends all changes. Drained nodes stay cordoned for the next leader. */
+  /** Ends all changes: no node is assigned any more, and drains in progress end. Drained nodes stay cordoned for the next leader. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closed.abort(new Error('the changes of the rollout have ended'));
     await Promise.allSettled([...this.#busy.values(), ...[...this.#holds.values()].map((holds) => holds.endAll())]);
   }
 
@@ -99,7 +99,7 @@ export class NodeChanges {
       } as const;
       const by = { by: `KubeletConfigRollout ${this.#rollout.name}`, at: clock.now(), allowPodLoss: false, recorded };
       const change = planAssignment(config, desired, by);
-      if (change === null) return;
+      if (change === null || this.#closed.signal.aborted) return;
       const kept = await applyAssignment(cluster, config, change, { desired, by });
       this.#kept.set(name, Number(kept.resourceVersion));
       reporter.report({
@@ -114,7 +114,9 @@ export class NodeChanges {
 
   async #takeOutOfService(name: string, { impact, drain }: HowToChange): Promise<void> {
     const policy = { isAllowed: true, isForced: drain.force, timeoutMs: drain.timeoutSeconds * 1000 };
-    const holds = this.#holds.get(name) ?? nodeHolds({ ...this.#ports, reporter: this.#openReporter(), run: this.#run() }, policy);
+    const holds =
+      this.#holds.get(name) ??
+      nodeHolds({ ...this.#ports, signal: this.#signal(), reporter: this.#openReporter(), run: this.#run() }, policy);
     await holds.take(name, impact);
     this.#holds.set(name, holds);
   }
@@ -129,10 +131,14 @@ export class NodeChanges {
     });
   }
 
+  #signal(): AbortSignal {
+    return AbortSignal.any([this.#ports.signal, this.#closed.signal]);
+  }
+
   /** Without messages after the end. */
   #openReporter(): Reporter {
     const { reporter } = this.#ports;
-    return { report: (event) => (this.#isClosed ? undefined : reporter.report(event)) };
+    return { report: (event) => (this.#closed.signal.aborted ? undefined : reporter.report(event)) };
   }
 
   #run() {
@@ -158,8 +164,8 @@ export class NodeChanges {
   }
 
   #fail(name: string, error: unknown): void {
-    const { clock, signal, reporter } = this.#ports;
-    if (signal.aborted) return;
+    const { clock, reporter } = this.#ports;
+    if (this.#signal().aborted) return;
     if (!isAppError(error)) throw error;
     // The watch lags behind, or another client assigned the node: the next decision knows.
     if (error.code === 'ASSIGNMENT_REPLACED') return;

@@ -97,7 +97,12 @@ export class RolloutController {
       return [];
     });
     const present = new Set(rollouts.map(({ uid }) => uid));
-    for (const uid of this.#memory.keys()) if (!present.has(uid)) this.#memory.delete(uid);
+    for (const [uid, { changes }] of this.#memory) {
+      if (present.has(uid)) continue;
+      this.#memory.delete(uid);
+      const ending = changes.close().finally(() => this.#background.delete(ending));
+      this.#background.add(ending);
+    }
     let requeueMs = RETRY_MS;
     for (const selection of selectNodes(rollouts, view.nodes)) {
       try {
