@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../base/errors.ts';
+import { type Json, jsonEqual } from '../base/json.ts';
 import { hostEntryText } from '../fleet/file/host-entry.ts';
 import { hostNamed, patternOf } from '../fleet/file/select.ts';
 import type { ApplyFleetRequest } from '../fleet/use-cases/apply-fleet.ts';
@@ -177,12 +177,17 @@ async function editNode(services: Services, { node: request, yes }: EditRequest,
     async () => {
       const now = await read();
       // A ConfigMap that is not immutable may have other content than the edit started from.
-      if (source !== null && isDeepStrictEqual(now.source, source) && !isDeepStrictEqual([now.text, now.others], [payload.text, others]))
+      if (source !== null && isSame(now.source, source) && !isSame([now.text, now.others], [payload.text, others]))
         throw changedMeanwhile(`ConfigMap ${source.namespace}/${source.name}`, `kubeletadm edit node/${name}`);
       return runDynamicEdit({ ...services, input }, change, { asks: !yes });
     },
     () => false,
   );
+}
+
+/** Whether two values are equal as JSON. */
+function isSame(one: unknown, other: unknown): boolean {
+  return jsonEqual(one as Json, other as Json);
 }
 
 /** The path of the edited configuration in messages. */

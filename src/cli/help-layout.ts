@@ -39,7 +39,7 @@ const DETAILS: ReadonlySet<string> = new Set(
     '--ca-cert --cert-dir --certificate-key --cgroup-driver --cloud-config --cloud-provider --confirm-timeout --context ' +
     '--cri-socket --discovery-file --discovery-token --discovery-token-unsafe-skip-ca-verification --drain-timeout --dynamic-config-dir ' +
     '--feature-gates --fleet --force-drain --force-upload --image-repository --kube-api-qps --kubelet-config-dir --kubelet-extra-args ' +
-    '--gates --ignore-window --max-fail --min-ready --no-confirm --no-drain --no-headers --no-inspect-first --no-kubelet-config-dir --node-js --node-taints --notify --on-failure --order --parallel --patches --reason ' +
+    '--forget --gates --ignore-window --max-fail --min-ready --no-confirm --no-drain --no-headers --no-inspect-first --no-kubelet-config-dir --node-js --node-taints --notify --on-failure --order --parallel --patches --reason ' +
     '--require-signature --resolv-conf --revoked-signers --rootfs --service-dns-domain --settle --show-origin ' +
     '--skip-certificate-key-print --skip-phases --skip-token-print --take-over --tls-bootstrap-token --token-ttl --valid-for'
   ).split(' '),

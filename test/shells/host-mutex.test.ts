@@ -57,7 +57,7 @@ describe.each(ofThisProject(SHELLS))('the mutex of a host in $name', (shell) => 
         { kind: 'check-commit', id: 'abc' },
         { kind: 'write-file', path: '/written', mode: 0o644, owner: 'root:root', content: 'x\n' },
       ]);
-    const revert = (): Promise<unknown> => transport.run(['/bin/sh', '-c', REVERT_SCRIPT, 'revert', 'timer'], { timeoutMs: 20_000 });
+    const revert = (): Promise<unknown> => transport.run(['/bin/sh', '-c', REVERT_SCRIPT, 'revert', 'timer'], { timeoutMs: 120_000 });
 
     /** Locks a file as another process does, and resolves when it has the lock. */
     async function lock(path: string): Promise<void> {

@@ -7,14 +7,7 @@ import { argValue } from '../../kubeadm/config/model.ts';
 import { mergeConfig } from '../../kubelet/layers/layers.ts';
 import { hostKeyFingerprint } from '../../ssh/known-hosts.ts';
 import { isSecretName } from './inline-secrets.ts';
-import {
-  type FleetOrigin,
-  plannedSettingsOf,
-  type ResolvedBastion,
-  type ResolvedFleet,
-  type ResolvedHost,
-  type ResolvedSsh,
-} from './model.ts';
+import { type FleetOrigin, plannedSettingsOf, type ResolvedBastion, type ResolvedFleet, type ResolvedHost } from './model.ts';
 import { labelsOfHost } from './select.ts';
 
 /**
@@ -40,7 +33,7 @@ export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly Resolved
  */
 function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
   const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks, ...others } = plannedSettingsOf(host);
-  const { jumps, direct, hostKeys, identityFiles, importedFrom: _, ...connection }: ResolvedSsh = ssh;
+  const { jumps, direct, hostKeys, identityFiles, ...connection } = ssh;
   const { droppedFlags: droppedKubeletArgs, ...registration } = nodeRegistration;
   const variables = [...host.variables()].map(([name, value]): [string, Json] => [name, isSecretName(name) ? '[secret]' : shown(value)]);
   return {

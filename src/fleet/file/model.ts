@@ -138,7 +138,8 @@ const settingsSchema = z.object(plannedSettings);
 
 /** The settings of a host without its other members. A value that does not match the table is an error of the program. */
 export function plannedSettingsOf(host: PlannedSettings): PlannedSettings {
-  return settingsSchema.parse(host);
+  const { importedFrom: _, ...ssh }: ResolvedSsh = host.ssh;
+  return settingsSchema.parse({ ...host, ssh });
 }
 
 export interface ResolvedFleet {

@@ -18,7 +18,6 @@ import {
   type PlannedHost,
   plannedSettings,
   plannedSettingsOf,
-  type ResolvedSsh,
   text,
   texts,
 } from '../file/model.ts';
@@ -134,8 +133,7 @@ export function savePlan(
     return key;
   });
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, ssh: given, ...settings } = plannedSettingsOf(host);
-    const { importedFrom: _, ...ssh }: ResolvedSsh = given;
+    const { name, ssh, ...settings } = plannedSettingsOf(host);
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
