@@ -15,7 +15,6 @@ export function createAgentServices(environment: Environment): Services {
     certificateIssuer: absent,
     canAsk: false,
     confirm: absent,
-    runEditor: absent,
     templates: absent,
     problemPages: absent,
     runJournals: absent,

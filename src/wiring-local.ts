@@ -26,7 +26,6 @@ export type MainProgramPorts =
   | 'certificateIssuer'
   | 'canAsk'
   | 'confirm'
-  | 'runEditor'
   | 'templates'
   | 'problemPages'
   | 'connectHost'
@@ -79,11 +78,9 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
-    connectCluster: async ({ kubeconfig, from, ...named }) => {
+    connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
       const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
-      const { text, file } = kubeconfig;
-      const origin = 'origin' in kubeconfig ? kubeconfig.origin : null;
-      const target = { kubeconfig: { text: revealText(text), file, origin }, limiter, signal, ...named };
+      const target = { kubeconfig: { text: revealText(text), file }, limiter, signal, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     limitRequests: limiter.limit,

@@ -18,14 +18,13 @@ import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { outputRequest } from './request-parts.ts';
-import { addOrderOption, addRolloutOptions, canaryOption } from './rollout-options.ts';
+import { addRolloutOptions, canaryOption } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption } from './writing-options.ts';
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
   addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
-  addOrderOption(apply, 'that of the fleet file, or of the saved plan');
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
@@ -88,22 +87,12 @@ async function runFleetApply(services: Services, request: FleetApplyRequest): Pr
   const subject = request.planFile ?? fleetFileOf(request.file);
   const { report, serve, writing } = request;
   const page = { command: 'apply', subject, reason: writing.note?.reason, report, serve };
-  const { failure } = await withPage(services, page, async (shown) => ({
-    failure: await applyAndPrint(services, request, { page: shown }),
-  }));
+  const { failure } = await withPage(services, page, async (shown) => ({ failure: await applyAndPrint(services, request, shown) }));
   if (failure !== null) throw failure;
   return 0;
 }
 
-/**
- * @param run.approved called after the operator has approved the plan, before a host is changed
- * @param run.page shows the run
- */
-export async function applyAndPrint(
-  services: Services,
-  request: Omit<FleetApplyRequest, keyof PageFlags>,
-  { approved, page = null }: { readonly approved?: () => Promise<void>; readonly page?: RunPage | null },
-): Promise<AppError | null> {
+async function applyAndPrint(services: Services, request: FleetApplyRequest, page: RunPage | null): Promise<AppError | null> {
   const [{ applyFleet }, { retryLine, withoutCluster }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/apply-fleet.ts'),
     import('./fleet-report.ts'),
@@ -131,11 +120,9 @@ export async function applyAndPrint(
           ports: { ...ports, reporterOf: (host) => shown.record(ports.reporterOf(host)) },
         };
       },
-      approve: async (plan) => {
+      approve: (plan) => {
         approving();
-        const isApproved = await approve(services, plan, output);
-        if (isApproved) await approved?.();
-        return isApproved;
+        return approve(services, plan, output);
       },
     },
     begin: (run) => {
@@ -150,8 +137,8 @@ export async function applyAndPrint(
 }
 
 /** Shows the folded plan with its counts, and asks. */
-async function approve(services: Services, { outcomes, canary, batches, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
-  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, orderLine, planSummary }, { showPlanText }] = await Promise.all([
+async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
+  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }, { showPlanText }] = await Promise.all([
     import('../fleet/run/fleet-failure.ts'),
     import('./fleet-report.ts'),
     import('./output/show-plan.ts'),
@@ -160,7 +147,7 @@ async function approve(services: Services, { outcomes, canary, batches, access }
   const lines = foldedLines(outcomes, output);
   showPlanText(
     services.output,
-    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), ...orderLine(batches), planSummary(outcomes)]),
+    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]),
     output,
   );
   return (await services.confirm('Apply these changes? [y/N] ')) === true;
@@ -170,8 +157,6 @@ async function approve(services: Services, { outcomes, canary, batches, access }
 function nothingToDo({ unplanned, unchanged, retry }: NothingToApply, retryLine: (retry: RetriedHosts) => string): string {
   if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
   if (retry === null)
-    return unchanged.length === 0
-      ? ''
-      : `Nothing to do on the ${unchanged.length === 1 ? '1 host' : `${unchanged.length} hosts`} that were planned.\n`;
+    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
   return `${retryLine(retry)}\n`;
 }

@@ -1,4 +1,4 @@
-import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
@@ -17,9 +17,8 @@ import {
 import type { Change } from '../host/plan/change.ts';
 import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
-import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { Services } from './output/services.ts';
-import { type PlanRequest, renderPlan, requireTerminal, showPlanText, type WithPlan } from './output/show-plan.ts';
+import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
 import { shownBefore } from './output/shown-before.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
@@ -75,12 +74,11 @@ export async function runOnHosts<Command extends HostsCommand>(
     const { outcomes, failure } = result;
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
-    const plan = documentOf(command, { results, batches: result.batches }, output);
+    const plan = documentOf(command, results, output);
     if (run.dryRun || output.format !== 'text') {
-      const report = isSingle || output.format !== 'text' ? null : await import('./fleet-report.ts');
+      const folded = isSingle || output.format !== 'text' ? undefined : (await import('./fleet-report.ts')).foldedPlanLines;
       const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
-      const lines = report && [...report.foldedPlanLines(changed, output), ...report.orderLine(result.batches)];
-      showPlanText(services.output, renderPlan(plan, output, lines ?? undefined), output);
+      showPlanText(services.output, renderPlan(plan, output, folded?.(changed, output)), output);
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
@@ -121,7 +119,7 @@ async function runWatched(
   const { plan: output } = request;
   if (approval === undefined || run.dryRun) {
     const watch = watchAs(run.dryRun, reporter);
-    return { watch, result: await runTargets(services, command, request, withReporter(watch)).finally(() => watch.close()) };
+    return { watch, result: await runTargets(services, command, request, watch.ports).finally(() => watch.close()) };
   }
   requireTerminal(services, output, title);
   const shown = shownBefore();
@@ -129,21 +127,24 @@ async function runWatched(
   let watch = planning;
   const result = await runApproved(services, command, request, {
     title,
-    planning: withReporter(planning),
+    planning: planning.ports,
     approve: (outcomes) => {
       planning.close();
       return approve(services, outcomes, { ...approval, output });
     },
     applying: () => {
       watch = watchAs(false, shown.omit(reporter));
-      return withReporter(watch);
+      return watch.ports;
     },
   }).finally(() => watch.close());
   return { watch, result };
 }
 
-function withReporter({ ports, reporter }: RunWatch) {
-  return { ...ports, reporter };
+/** @throws AppError USAGE (exit code 2) if the operator cannot be asked */
+function requireTerminal({ canAsk }: Services, { format }: PlanRequest, title: string): void {
+  if (canAsk && format === 'text') return;
+  const why = format === 'text' ? 'standard input is not a terminal' : `-o ${format} prints only the plan`;
+  throw usageError(`${title} asks before it changes anything, but ${why}`, 'Add --yes. To see the plan first, add --dry-run');
 }
 
 /** Shows the plan with its counts, and asks. */
@@ -160,11 +161,10 @@ async function approve(
 
 function documentOf(
   { warnings, cluster, skippedPhases, changesNoHost = false }: HostsCommand,
-  { results, batches }: { readonly results: readonly WorkflowResult[]; readonly batches: readonly PlannedBatch[] },
+  results: readonly WorkflowResult[],
   { showOrigin }: Pick<PlanRequest, 'showOrigin'>,
 ) {
   const hosts = results.map(({ host: { origins, ...host } }) => (showOrigin && origins !== undefined ? { ...host, origins } : host));
-  const inOrder = batches.length > 1 ? { batches: batches.map(({ names }) => names) } : {};
   const document = planDocument(hosts, [...warnings, ...results.flatMap((result) => result.warnings)], cluster);
-  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }), ...inOrder };
+  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }) };
 }

@@ -122,8 +122,7 @@ export function watchRun(
     showEnd: ({ outcomes }) => {
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
       services.runEnded?.(data);
-      const elapsedMs = clock.now().getTime() - record.startedAt.getTime();
-      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs, gates: record.gates });
+      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
     },
   };

@@ -10,9 +10,7 @@ export type Trust =
   /** By the CAs of the local host, for servers on the internet. */
   | { readonly kind: 'machine' }
   /** By comparison with one certificate, the first of a PEM text; its names, dates and issuer are ignored. */
-  | { readonly kind: 'certificate'; readonly pem: string }
-  /** No TLS: the URL has http://. */
-  | { readonly kind: 'plain' };
+  | { readonly kind: 'certificate'; readonly pem: string };
 
 export interface HttpsRequest {
   readonly url: string;

@@ -67,7 +67,6 @@ export function runModel(outcomes: readonly HostOutcome[], events: readonly Time
     progress: 'ended',
     hosts: outcomes.map(({ host }) => host),
     changing: [],
-    gates: [],
     command: events.length === 0 ? 'plan' : 'apply',
     endedAt: new Date(STARTED.getTime() + nowMs),
     outcomes,

@@ -3,7 +3,6 @@ import type { Clock } from '../clock.ts';
 
 export const systemClock: Clock = {
   now: () => new Date(),
-  steadyMs: () => performance.now(),
   sleep: async (ms, signal) => {
     try {
       await sleep(ms, undefined, signal === undefined ? {} : { signal });

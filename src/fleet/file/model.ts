@@ -6,7 +6,6 @@ import { hostPreparation, secretSource } from '../../host/operation/install-mode
 import { taint } from '../../kubeadm/config/schema-parts.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
-import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 
 /**
  * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
@@ -105,11 +104,9 @@ export const fleetCluster = z
   })
   .readonly();
 
-/** `kubeconfigSource`: position of `kubeconfig` in the fleet file; a saved plan has none. */
-export type FleetCluster = z.infer<typeof fleetCluster> & { readonly kubeconfigSource?: string };
+export type FleetCluster = z.infer<typeof fleetCluster>;
 export type ResolvedBastion = z.infer<typeof bastion>;
-/** `importedFrom`: ssh_config from which the host was imported; a saved plan has none. */
-export type ResolvedSsh = z.infer<typeof ssh> & { readonly importedFrom?: string };
+export type ResolvedSsh = z.infer<typeof ssh>;
 
 /** The settings of a host in a saved plan, which therefore needs no fleet file. */
 export type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;
@@ -138,8 +135,7 @@ const settingsSchema = z.object(plannedSettings);
 
 /** The settings of a host without its other members. A value that does not match the table is an error of the program. */
 export function plannedSettingsOf(host: PlannedSettings): PlannedSettings {
-  const { importedFrom: _, ...ssh }: ResolvedSsh = host.ssh;
-  return settingsSchema.parse({ ...host, ssh });
+  return settingsSchema.parse(host);
 }
 
 export interface ResolvedFleet {
@@ -153,8 +149,6 @@ export interface ResolvedFleet {
   readonly bastions: readonly ResolvedBastion[];
   /** All groups, those of the file first, then imported ones. */
   readonly groups: readonly string[];
-  /** Gates and windows, with the content of their files; null: none. */
-  readonly rollout: PreparedRollout | null;
   /** Problems that do not prevent a run. */
   readonly warnings: readonly Problem[];
 }

@@ -38,18 +38,17 @@ export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInve
   const fleet: ResolvedFleet = {
     file: loaded.file,
     name: loaded.fleet.name ?? null,
-    cluster: clusterOf(loaded),
+    cluster: clusterOf(loaded.fleet),
     kubernetesVersion: loaded.fleet.kubernetesVersion ?? null,
     hosts: hosts?.hosts ?? [],
     bastions: hosts?.bastions ?? [],
     groups: hosts?.groups ?? [],
-    rollout: null,
     warnings: problems.filter(({ severity }) => severity === 'warning'),
   };
   return { fleet, problems };
 }
 
-function clusterOf({ fleet: { cluster = {} }, document }: LoadedFleet): FleetCluster {
+function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
   const {
     kubeconfig = null,
     context = null,
@@ -61,11 +60,7 @@ function clusterOf({ fleet: { cluster = {} }, document }: LoadedFleet): FleetClu
   } = cluster;
   const { env, file } = token;
   const reference = env !== undefined ? { env } : file !== undefined ? { file } : null;
-  const source =
-    kubeconfig === null || document === null
-      ? {}
-      : { kubeconfigSource: formatPlace(fileLayer('file', {}, document, []).place(['cluster', 'kubeconfig'])) };
-  return { kubeconfig, ...source, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
+  return { kubeconfig, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
 }
 
 interface Hosts {
@@ -139,7 +134,7 @@ function asHost(
     },
     role,
     groups,
-    ssh: { ...ssh, ...route, ...(entry.sshConfig === undefined ? {} : { importedFrom: entry.sshConfig }) },
+    ssh: { ...ssh, ...route },
     ...node,
     overlays: layers.flatMap((layer) => overlays(layer)(scope) ?? []),
     variables: () => variableValues(entry, layers),

@@ -12,7 +12,6 @@ import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
-import { chooseRollout, openGates } from './open-gates.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
@@ -98,7 +97,6 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const changed = tasks.map(({ host }) => host);
   const canaries = canaryRules(work.request.rules, changed, work.canaries);
   const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
-  const rollout = await chooseRollout(services, work.request.rules.gates, { declared: work.rollout, reverts: false });
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
   const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
@@ -117,9 +115,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     });
     const writing = { ...work.request.writing, note };
     const noted = { ...work, request: { ...work.request, writing } };
-    const kept = work.tasks.filter((task) => !tasks.includes(task)).map(({ host }) => host.name);
-    const done = [...work.unchanged, ...kept];
-    const result = await applyTasks(services, noted, { journal, note, rules, rollout, done, inspectsFirst, view: running, approved });
+    const result = await applyTasks(services, noted, { journal, note, rules, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });
 }
@@ -128,18 +124,15 @@ interface RunParts {
   readonly journal: RunJournal;
   readonly note: RunAttribution;
   readonly rules: FleetRules;
-  readonly rollout: Awaited<ReturnType<typeof chooseRollout>>;
-  /** Selected hosts that have the change already: the plan changes nothing, or `--retry` leaves them out. */
-  readonly done: readonly string[];
   readonly inspectsFirst: boolean;
   readonly view: FleetRunView;
   readonly approved: ApprovedTasks;
 }
 
 async function applyTasks(
-  services: ApplyFleetPorts,
+  services: FleetRunPorts,
   work: FleetTasks,
-  { journal, note, rules, rollout, done: before, inspectsFirst, view, approved }: RunParts,
+  { journal, note, rules, inspectsFirst, view, approved }: RunParts,
 ): Promise<FleetResult> {
   const { reporter } = view;
   const { tasks, outcomes: planned } = approved;
@@ -156,16 +149,13 @@ async function applyTasks(
     try {
       if (run.access !== null) requireSameServer(work, run.access);
       // Hosts that wait for the bootstrap of a cluster cannot be inspected.
-      const stopsIfRefused = inspectsFirst && run.access !== null;
-      const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
-      const gates = openGates(services, { rollout, cluster: run.access?.cluster ?? null, reporter, done });
-      const observesFirst = run.access !== null && (inspectsFirst || gates !== undefined);
+      const observesFirst = inspectsFirst && run.access !== null;
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
       const othersDown = planned.flatMap(({ host, status, plan }) =>
         status === 'unreachable' || (status !== 'pending' && plan?.isDown === true) ? [host] : [],
       );
-      const own = { ...rules, othersDown, observesFirst, stopsIfRefused };
-      const applied = await runFleet(run.members, own, { ...ports, gates, claims: run.claims, inspected });
+      const own = { ...rules, othersDown, observesFirst, stopsIfRefused: observesFirst };
+      const applied = await runFleet(run.members, own, { ...ports, claims: run.claims, inspected });
       view.close();
       await run.finish(applied);
       const result = planned.length === 0 ? applied : withPlanned(applied, planned);

@@ -1,6 +1,5 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
-import type { TreeFile } from '../../base/local-files.ts';
 import { applyPatch, type PatchType } from '../../codec/patch.ts';
 import { patchFileInvalid, patchFileNameHint, patchFileSeparator } from '../../codec/patch-problems.ts';
 import type { PatchSchema } from '../../codec/patch-schema.ts';
@@ -60,6 +59,12 @@ export interface PlannedPatch extends KubeletPatch {
   readonly target: PatchTarget;
 }
 
+export interface PatchFile {
+  /** Relative to the patch directory, with `/`. */
+  readonly path: string;
+  readonly text: string;
+}
+
 interface PatchPlan {
   /** In order of application. */
   readonly patches: PlannedPatch[];
@@ -80,7 +85,7 @@ interface PatchPlan {
  *   (a warning)
  * @see kubeadm 1.36 app/util/patches
  */
-export function planPatches(files: readonly TreeFile[]): PatchPlan {
+export function planPatches(files: readonly PatchFile[]): PatchPlan {
   const plan: PatchPlan = { patches: [], used: [], ignored: [], problems: [] };
   for (const file of files.toSorted((a, b) => comparePaths(a.path, b.path))) planFile(plan, file);
   return plan;
@@ -115,7 +120,7 @@ export function applyPatchFile(value: JsonObject, { patch, type, source }: Kubel
   }
 }
 
-function planFile(plan: PatchPlan, { path, text }: TreeFile): void {
+function planFile(plan: PatchPlan, { path, text }: PatchFile): void {
   const base = baseName(path);
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });
@@ -136,7 +141,7 @@ function baseName(path: string): string {
 }
 
 /** A line that starts with `---` ends a document; only white space or a comment may follow it. */
-function readPatches(problems: Problem[], { path, text }: TreeFile): readonly Json[] {
+function readPatches(problems: Problem[], { path, text }: PatchFile): readonly Json[] {
   const patches: Json[] = [];
   let chunk: string[] = [];
   const lines = text.split(/\r?\n/);
@@ -159,7 +164,7 @@ function readPatches(problems: Problem[], { path, text }: TreeFile): readonly Js
   return patches;
 }
 
-function readPatch(problems: Problem[], { path, text }: TreeFile): readonly Json[] {
+function readPatch(problems: Problem[], { path, text }: PatchFile): readonly Json[] {
   const source = parseSource(text, path);
   problems.push(...source.problems);
   if (source.problems.length > 0) return [];

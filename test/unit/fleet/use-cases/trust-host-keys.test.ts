@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+import { ALL_HOSTS } from '../../../../src/fleet/file/select.ts';
 import type { FleetFilePorts, HostKeySource } from '../../../../src/fleet/ports.ts';
 import { hostKeyState, type TrustRequest, trustHostKeys } from '../../../../src/fleet/use-cases/trust-host-keys.ts';
 import type { HostKey, HostKeyVerdict, KnownHostsEntry } from '../../../../src/ssh/known-hosts.ts';
@@ -61,7 +62,7 @@ function world(shown: Readonly<Record<string, Shown>>, fleet = `hosts: [${Object
 
 function requestOf(changes: Partial<TrustRequest> = {}): TrustRequest {
   return {
-    selection: { limit: [], groups: [] },
+    selection: ALL_HOSTS,
     connection: { identityFiles: [], password: 'environment', sudoPassword: 'environment' },
     parallel: 1,
     yes: false,
