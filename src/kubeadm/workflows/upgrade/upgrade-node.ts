@@ -138,7 +138,7 @@ export async function prepareUpgrade(
 
 /**
  * Verifies that the Node belongs to the host, before the operator's credentials remove an annotation from it or drain it.
- * A Node that is not proven is not drained; it is an error only if the annotation must be removed.
+ * A Node that is not proven or cannot be read is not drained; it is an error only if the annotation must be removed.
  */
 async function identifyRegistered(
   context: PhaseContext,
@@ -148,7 +148,7 @@ async function identifyRegistered(
   if (trust === null) return { check: null, refusals: [], claim: null };
   const desired = { trust, named, expected: nodeName };
   const isAnnotated = hasSocketAnnotation(node);
-  if (!isAnnotated && run.drain === undefined) return { check: ownNodeCheck(desired), refusals: [], claim: null };
+  if (!isAnnotated && (run.drain === undefined || node === null)) return { check: ownNodeCheck(desired), refusals: [], claim: null };
   const { claim, refusals } = await identifyNode(context, desired);
   const proven = refusals.length === 0 ? claim : null;
   return isAnnotated ? { check: null, refusals, claim: proven } : { check: ownNodeCheck(desired), refusals: [], claim: proven };
