@@ -195,7 +195,7 @@ function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: Rollou
       { word: 'unreachable', count: of('unreachable').length, style: 'yellow' },
       { word: 'down', count: down, style: 'yellow' },
     ],
-    notes: [batch, waiting.length > 0 ? `${waiting.length} queued` : ''],
+    notes: [batch, waiting.length > 0 ? `${waiting.length} not started` : ''],
     active: active.map((node) => rowOf(node, limits)),
     failures: of('failed', 'unreachable', 'replaced').map(({ name, stage, validated, error }) => {
       const why = error?.problems[0]?.message ?? validated.verdict.why;
