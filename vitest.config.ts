@@ -21,7 +21,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     projects: [
       { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
-      shared(project('integration', 120_000, ['contract', 'integration'])),
+      shared(project('integration', 120_000, ['contract', 'integration', 'shells'])),
+      { test: { ...shared(project('shells', 120_000)).test, env: { KUBELETADM_TEST_OTHER_SHELLS: '1' } } },
       shared(project('over-ssh', 120_000)),
       project('slow', 120_000),
       project('e2e', 600_000),

@@ -15,6 +15,7 @@ export function createAgentServices(environment: Environment): Services {
     certificateIssuer: absent,
     canAsk: false,
     confirm: absent,
+    runEditor: absent,
     templates: absent,
     problemPages: absent,
     runJournals: absent,

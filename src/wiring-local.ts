@@ -26,6 +26,7 @@ export type MainProgramPorts =
   | 'certificateIssuer'
   | 'canAsk'
   | 'confirm'
+  | 'runEditor'
   | 'templates'
   | 'problemPages'
   | 'connectHost'
@@ -78,9 +79,11 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
-    connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
+    connectCluster: async ({ kubeconfig, from, ...named }) => {
       const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
-      const target = { kubeconfig: { text: revealText(text), file }, limiter, signal, ...named };
+      const { text, file } = kubeconfig;
+      const origin = 'origin' in kubeconfig ? kubeconfig.origin : null;
+      const target = { kubeconfig: { text: revealText(text), file, origin }, limiter, signal, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     limitRequests: limiter.limit,

@@ -42,8 +42,8 @@ export async function servicesInRoot(services: Services, directory: string): Pro
       exists: async (path) => input.exists(await below(path)),
       isDirectory: async (path) => input.isDirectory(await below(path)),
     },
-    writeLocalFile: async (path, text) => services.writeLocalFile(await below(path), text),
-    requireWritable: async (path) => services.requireWritable(await below(path)),
+    writeLocalFile: async (path, text, options) => services.writeLocalFile(await below(path), text, options),
+    requireWritable: async (path, options) => services.requireWritable(await below(path), options),
     // A kubeconfig of an image is not that of the operator: it may name programs, and files of the local host.
     connectCluster: (target) => services.connectCluster({ ...target, root: { directory: root, pathOf: (path) => pathInRoot(root, path) } }),
     connectHost: async (target, reporter) =>

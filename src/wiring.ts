@@ -37,6 +37,7 @@ export function createServices(environment: Environment): Services {
     canAsk: stdin.isTTY === true && stderr.isTTY === true,
     confirm: async (question) =>
       (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(escapeUnprintable(question), stdin, stderr),
+    runEditor: async (editor, path) => (await import('./cli/adapters/run-editor.ts')).runEditor(editor, path),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
     problemPages: async () => (await import('./problem-pages.ts')).loadProblemPages(),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),

@@ -1,5 +1,5 @@
 // npm test: style, types, bundle, and the fast tests (two minutes and a half in all).
-// npm run test:hosts: whole runs over SSH, the slow tests, and those on hosts with systemd and sshd.
+// npm run test:hosts: whole runs over SSH, test/shells in the other shells, the slow tests, and those on hosts with systemd and sshd.
 // Arguments replace the selection of tests and are passed to vitest. The skipped tests are listed at the end, with reasons.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ function vitest(args, output) {
  * one file at a time: with more, real hosts exceed their time limits on two processors. The tests over SSH run before them.
  */
 async function runSlowTests() {
-  const overSsh = await vitest(['--project', 'over-ssh']);
+  const overSsh = await vitest(['--project', 'over-ssh', '--project', 'shells']);
   const path = join(directory, 'e2e');
   const output = openSync(path, 'w');
   const results = await Promise.all([

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../src/base/json.ts';
-import { apiVersionOf, RESOURCES, REVIEWS, type ResourceType } from '../../src/kube/resources.ts';
+import { apiVersionOf, REVIEWS, type ResourceType } from '../../src/kube/resources.ts';
 import { shortNamesOf, subresourcesOf } from './served-kinds.ts';
 
-const SERVED: readonly ResourceType[] = [...RESOURCES, ...REVIEWS];
-const GROUPS: readonly string[] = [...new Set(SERVED.map(({ group }) => group))].filter((group) => group !== '').sort();
+type Types = readonly ResourceType[];
+
 const SHOWN_BY_GET_ALL = ['daemonsets', 'deployments', 'pods', 'services'];
 const STORED_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 /** The type of a path; null when the server does not serve it. */
-export function servedType(group: string, version: string, plural: string): ResourceType | null {
-  return SERVED.find((type) => type.group === group && type.version === version && type.plural === plural) ?? null;
+export function servedType(types: Types, group: string, version: string, plural: string): ResourceType | null {
+  return types.find((type) => type.group === group && type.version === version && type.plural === plural) ?? null;
 }
 
 /** Whether a kind is only created and never stored. */
@@ -21,42 +21,49 @@ export function isReview(type: ResourceType): boolean {
  * The discovery document of a path, or null. `group` reports whether the path belongs to a served group.
  * @see Kubernetes API concepts, "API discovery"
  */
-export function discoveryDocument(path: string, server: string): JsonObject | null {
+export function discoveryDocument(types: Types, path: string, server: string): JsonObject | null {
   const [root, group, version, ...more] = path.split('/').filter((part) => part !== '');
   if (more.length > 0) return null;
   if (root === 'api' && group === undefined) {
     return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: server }] };
   }
-  if (root === 'api' && version === undefined) return resourceList('', group ?? '');
+  if (root === 'api' && version === undefined) return resourceList(types, '', group ?? '');
   if (root !== 'apis') return null;
-  if (group === undefined) return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupOf) };
-  if (!GROUPS.includes(group)) return null;
-  return version === undefined ? { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) } : resourceList(group, version);
+  if (group === undefined) return { kind: 'APIGroupList', apiVersion: 'v1', groups: groupsOf(types).map((name) => groupOf(types, name)) };
+  if (!groupsOf(types).includes(group)) return null;
+  return version === undefined ? { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(types, group) } : resourceList(types, group, version);
 }
 
 /** Whether a path belongs to a served group, even if not to a served version or resource. */
-export function isServedGroup(path: string): boolean {
+export function isServedGroup(types: Types, path: string): boolean {
   const [root, group] = path.split('/').filter((part) => part !== '');
-  return root === 'api' || (root === 'apis' && GROUPS.includes(group ?? ''));
+  return root === 'api' || (root === 'apis' && groupsOf(types).includes(group ?? ''));
 }
 
 /** Every path with a discovery document. */
-export function discoveryPaths(): readonly string[] {
-  const versions = GROUPS.flatMap((group) => [`/apis/${group}`, ...versionsOf(group).map((version) => `/apis/${group}/${version}`)]);
+export function discoveryPaths(types: Types): readonly string[] {
+  const versions = groupsOf(types).flatMap((group) => [
+    `/apis/${group}`,
+    ...versionsOf(types, group).map((version) => `/apis/${group}/${version}`),
+  ]);
   return ['/api', '/api/v1', '/apis', ...versions];
 }
 
-function versionsOf(group: string): readonly string[] {
-  return [...new Set(SERVED.filter((type) => type.group === group).map(({ version }) => version))];
+function groupsOf(types: Types): readonly string[] {
+  return [...new Set(types.map(({ group }) => group))].filter((group) => group !== '').sort();
 }
 
-function groupOf(group: string): JsonObject {
-  const versions = versionsOf(group).map((version) => ({ groupVersion: `${group}/${version}`, version }));
+function versionsOf(types: Types, group: string): readonly string[] {
+  return [...new Set(types.filter((type) => type.group === group).map(({ version }) => version))];
+}
+
+function groupOf(types: Types, group: string): JsonObject {
+  const versions = versionsOf(types, group).map((version) => ({ groupVersion: `${group}/${version}`, version }));
   return { name: group, versions, preferredVersion: versions[0] ?? null };
 }
 
-function resourceList(group: string, version: string): JsonObject | null {
-  const types = SERVED.filter((type) => type.group === group && type.version === version);
+function resourceList(all: Types, group: string, version: string): JsonObject | null {
+  const types = all.filter((type) => type.group === group && type.version === version);
   if (types.length === 0) return null;
   const resources = types.flatMap((type) => [describe(type), ...subresourcesOf(type).map((name) => describeSubresource(type, name))]);
   return {

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from '../../src/base/json.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
 import { answerResource } from './answer-resource.ts';
 import { type Credentials, type UserInfo, userOf } from './authenticate.ts';
 import { authorize, refusal } from './authorize.ts';
+import { servedTypes } from './custom-resources.ts';
 import { discoveryDocument, discoveryPaths, isServedGroup, servedType } from './discovery.ts';
 import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
@@ -24,14 +26,15 @@ export async function handleRequest(
 ): Promise<Answer> {
   const verdict = authorize(context.store, user, info);
   if (!verdict.allowed) throw refusal(user, info, verdict.reason);
-  if (info.kind === 'path') return answerPath(info, context.gitVersion, context.address());
-  const type = servedType(info.group, info.version, info.resource);
+  const types = servedTypes(context.store);
+  if (info.kind === 'path') return answerPath(types, info, context.gitVersion, context.address());
+  const type = servedType(types, info.group, info.version, info.resource);
   if (type?.plural === 'nodes' && info.subresource === 'proxy') {
     if (request.method !== 'GET') throw methodNotAllowed();
     return answerNodeProxy(context.store, context.nodeProxies, type, info);
   }
   if (type !== null) return answerResource({ context, user, info, type, request, response });
-  if (isServedGroup(info.path)) throw noSuchResource();
+  if (isServedGroup(types, info.path)) throw noSuchResource();
   return PAGE_NOT_FOUND;
 }
 
@@ -73,20 +76,20 @@ export function requesterOf(
  * @param address `host:port` for the discovery document
  * @throws StatusError 404, 405
  */
-function answerPath({ path, verb, query }: PathRequest, gitVersion: string, address: string): Answer {
+function answerPath(types: readonly ResourceType[], { path, verb, query }: PathRequest, gitVersion: string, address: string): Answer {
   if (verb !== 'get' && verb !== 'head') throw methodNotAllowed();
   const health = /^\/(healthz|livez|readyz)(?:\/[\w-]+)?$/.exec(path)?.[1];
   if (health !== undefined) return { status: 200, text: query.has('verbose') ? `[+]ping ok\n${health} check passed\n` : 'ok' };
-  const body = documentAt(path, gitVersion, address);
+  const body = documentAt(types, path, gitVersion, address);
   if (body !== null) return { status: 200, body };
-  if (isServedGroup(path)) throw noSuchResource();
+  if (isServedGroup(types, path)) throw noSuchResource();
   return PAGE_NOT_FOUND;
 }
 
-function documentAt(path: string, gitVersion: string, address: string): JsonObject | null {
+function documentAt(types: readonly ResourceType[], path: string, gitVersion: string, address: string): JsonObject | null {
   if (path === '/version' || path === '/version/') return versionDocument(gitVersion);
-  if (path === '/') return { paths: [...discoveryPaths(), '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'] };
-  return discoveryDocument(path, address) ?? openapiDocument(path);
+  if (path === '/') return { paths: [...discoveryPaths(types), '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'] };
+  return discoveryDocument(types, path, address) ?? openapiDocument(types, path);
 }
 
 function versionDocument(gitVersion: string): JsonObject {

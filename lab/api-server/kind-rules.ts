@@ -1,6 +1,9 @@
+import { jsonEqual } from '../../src/base/json.ts';
 import { label, type NameRule, subdomain } from '../../src/kube/name-rules.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { ResourceType } from '../../src/kube/resources.ts';
+import { customRules } from './custom-resources.ts';
+import { isCustomType } from './custom-type.ts';
 import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
 import { configMaps } from './kinds/config-map.ts';
 import { events } from './kinds/event.ts';
@@ -10,6 +13,7 @@ import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
 import { secrets } from './kinds/secret.ts';
 import { memberOf, textOf, withMetadata } from './members.ts';
 import { qualifiedResource } from './served-kinds.ts';
+import { type Cause, invalidValue } from './status.ts';
 
 /** Every Namespace has its own name as a label. */
 const namespaces: KindRules = {
@@ -22,6 +26,16 @@ const namespaces: KindRules = {
     status: { phase: 'Active' },
   }),
 };
+
+/** The server accepts the names of each definition at once. */
+function established(definition: KubeObject): KubeObject {
+  const conditions = ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True' }));
+  return { ...definition, status: { conditions } };
+}
+
+function unchangedData(revision: KubeObject, old: KubeObject | null): readonly Cause[] {
+  return old === null || jsonEqual(revision.data, old.data) ? [] : [invalidValue('data', '', 'field is immutable')];
+}
 
 const RULES: Readonly<Record<string, KindRules>> = {
   configmaps: configMaps,
@@ -39,6 +53,8 @@ const RULES: Readonly<Record<string, KindRules>> = {
   secrets,
   serviceaccounts: { returnsDeleted: true, members: ['automountServiceAccountToken', 'imagePullSecrets', 'secrets'] },
   services: { returnsDeleted: true, createOnUpdate: true },
+  'controllerrevisions.apps': { members: ['data', 'revision'], validate: unchangedData },
+  'customresourcedefinitions.apiextensions.k8s.io': { generation: true, prepareCreate: established },
   'daemonsets.apps': { generation: true },
   'deployments.apps': { generation: true },
   'poddisruptionbudgets.policy': { generation: true },
@@ -54,7 +70,8 @@ const RULES: Readonly<Record<string, KindRules>> = {
 
 /** The rules of a kind. @see the strategies in kubernetes/kubernetes pkg/registry (1.36) */
 export function rulesOf(type: ResourceType): KindRules & { readonly name: NameRule; readonly members: readonly string[] } {
-  return { name: subdomain, members: ['spec', 'status'], ...RULES[qualifiedResource(type)] };
+  const own = isCustomType(type) ? customRules(type) : RULES[qualifiedResource(type)];
+  return { name: subdomain, members: ['spec', 'status'], ...own };
 }
 
 /** The fields of this kind that a field selector may use. */

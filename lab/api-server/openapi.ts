@@ -1,26 +1,26 @@
 import type { JsonObject } from '../../src/base/json.ts';
-import { apiVersionOf, RESOURCES, type ResourceType, resourcePath } from '../../src/kube/resources.ts';
+import { apiVersionOf, REVIEWS, type ResourceType, resourcePath } from '../../src/kube/resources.ts';
 
 /**
  * Minimal OpenAPI v3: it declares that the server validates fields itself (`fieldValidation`), so that
  * kubectl requests no schemas.
  * @returns the document at a path under /openapi/v3, or null
  */
-export function openapiDocument(path: string): JsonObject | null {
+export function openapiDocument(types: readonly ResourceType[], path: string): JsonObject | null {
   const groups = new Map<string, ResourceType[]>();
-  for (const type of RESOURCES) {
+  for (const type of types.filter((each) => !REVIEWS.includes(each))) {
     const key = type.group === '' ? `api/${type.version}` : `apis/${apiVersionOf(type)}`;
     groups.set(key, [...(groups.get(key) ?? []), type]);
   }
   if (path === '/openapi/v3') {
     return { paths: Object.fromEntries([...groups.keys()].map((key) => [key, { serverRelativeURL: `/openapi/v3/${key}` }])) };
   }
-  const types = groups.get(path.slice('/openapi/v3/'.length));
-  if (!path.startsWith('/openapi/v3/') || !types) return null;
+  const found = groups.get(path.slice('/openapi/v3/'.length));
+  if (!path.startsWith('/openapi/v3/') || !found) return null;
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'unversioned' },
-    paths: Object.fromEntries(types.map((type) => [objectPath(type), operations(type)])),
+    paths: Object.fromEntries(found.map((type) => [objectPath(type), operations(type)])),
     components: { schemas: {} },
   };
 }

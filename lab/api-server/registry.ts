@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type Json, type JsonObject, jsonEqual } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { RESOURCES, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
+import { type ResourceType, resourceOf } from '../../src/kube/resources.ts';
 import { KUBE_PUBLIC, KUBE_SYSTEM } from '../../src/kube/well-known.ts';
 import type { UserInfo } from './authenticate.ts';
+import { servedTypes } from './custom-resources.ts';
 import { decodeObject, decodePatched } from './decode.ts';
 import { rulesOf, selectableFields } from './kind-rules.ts';
 import type { FeatureGates, WriteContext } from './kinds/kind.ts';
@@ -249,7 +250,7 @@ function removeNamespace({ store, now }: RegistryOptions, namespace: KubeObject,
   };
   if (options.dryRun) return terminating;
   const answer = store.put(NAMESPACES, terminating);
-  for (const type of RESOURCES.filter((each) => each.namespaced)) {
+  for (const type of servedTypes(store).filter((each) => each.namespaced)) {
     for (const object of store.list(type, name)) store.remove(type, name, object.metadata.name);
   }
   store.remove(NAMESPACES, '', name);

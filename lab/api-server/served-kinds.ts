@@ -1,4 +1,7 @@
+import { isJsonObject } from '../../src/base/json.ts';
 import type { ResourceType } from '../../src/kube/resources.ts';
+import { isCustomType } from './custom-type.ts';
+import { memberOf } from './members.ts';
 
 /** Short names and subresources for discovery, by kind. */
 const EXTRAS: Readonly<Record<string, { readonly shortNames?: readonly string[]; readonly subresources?: readonly string[] }>> = {
@@ -17,16 +20,18 @@ const EXTRAS: Readonly<Record<string, { readonly shortNames?: readonly string[];
   Service: { shortNames: ['svc'], subresources: ['status'] },
   DaemonSet: { shortNames: ['ds'], subresources: ['status'] },
   Deployment: { shortNames: ['deploy'], subresources: ['status'] },
+  CustomResourceDefinition: { shortNames: ['crd', 'crds'], subresources: ['status'] },
   Job: { subresources: ['status'] },
   CertificateSigningRequest: { shortNames: ['csr'], subresources: ['approval', 'status'] },
 };
 
-export function shortNamesOf({ kind }: ResourceType): readonly string[] {
-  return EXTRAS[kind]?.shortNames ?? [];
+export function shortNamesOf(type: ResourceType): readonly string[] {
+  return isCustomType(type) ? type.shortNames : (EXTRAS[type.kind]?.shortNames ?? []);
 }
 
-export function subresourcesOf({ kind }: ResourceType): readonly string[] {
-  return EXTRAS[kind]?.subresources ?? [];
+export function subresourcesOf(type: ResourceType): readonly string[] {
+  if (!isCustomType(type)) return EXTRAS[type.kind]?.subresources ?? [];
+  return isJsonObject(memberOf(type.definition, 'subresources').status) ? ['status'] : [];
 }
 
 /** `configmaps`, `leases.coordination.k8s.io`: the API server's name of a resource in messages. */

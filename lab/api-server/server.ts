@@ -5,7 +5,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { resourceOf } from '../../src/kube/resources.ts';
+import type { ResourceType } from '../../src/kube/resources.ts';
 import { MASTERS_GROUP_NAME } from '../../src/kube/well-known.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { BOOTSTRAP_OBJECTS } from './bootstrap-objects.ts';
@@ -17,6 +17,7 @@ import { startDisruption } from './controllers/disruption.ts';
 import { startJobRunner } from './controllers/job-runner.ts';
 import { startNodeLifecycle } from './controllers/node-lifecycle.ts';
 import { startTokenCleaner } from './controllers/token-cleaner.ts';
+import { servedKind } from './custom-resources.ts';
 import { createFaults, type Faults } from './faults.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { FeatureGates } from './kinds/kind.ts';
@@ -167,7 +168,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<La
     kubeconfigWithToken: (token) => tokenKubeconfig({ ...target(), user: 'token-user', token: new Secret(token) }).reveal(),
     store,
     registry,
-    get: (apiVersion, kind, name, namespace = '') => store.get(typeOf(apiVersion, kind), namespace, name),
+    get: (apiVersion, kind, name, namespace = '') => store.get(typeIn(store, apiVersion, kind), namespace, name),
     put,
     proxyNode: (name, proxy) => void nodeProxies.set(name, proxy),
     faults,
@@ -212,8 +213,12 @@ function startControllers(context: ControllerContext, { controllers = [], signer
   for (const name of controllers) start[name]();
 }
 
+function typeIn(store: Store, apiVersion: string, kind: string): ResourceType {
+  return servedKind(store, apiVersion, kind) ?? typeOf(apiVersion, kind);
+}
+
 function putObject(registry: Registry, store: Store, object: KubeObject): void {
-  const type = resourceOf(object.apiVersion, object.kind);
+  const type = servedKind(store, object.apiVersion, object.kind);
   if (!type) throw new Error(`the API server double has no ${object.kind} in ${object.apiVersion}`);
   const namespace = type.namespaced ? (object.metadata.namespace ?? 'default') : '';
   const at = { namespace, name: object.metadata.name };

@@ -1,6 +1,8 @@
 /** The time source of the program. Tests pass a clock that they advance manually. */
 export interface Clock {
   now(): Date;
+  /** Milliseconds since some moment, unaffected by changes of the system time. Absent: as `now`. */
+  readonly steadyMs?: () => number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }

@@ -33,8 +33,9 @@ export interface LocalFiles {
   /**
    * Writes a local file atomically; a new file is readable by its owner only.
    * @param options.isPrivate also a file that exists
+   * @param options.isEdited an existing file, also of another user or behind a link, keeps its access and the link
    */
-  writeLocalFile(path: string, text: string, options?: { readonly isPrivate?: boolean }): Promise<void>;
+  writeLocalFile(path: string, text: string, options?: { readonly isPrivate?: boolean; readonly isEdited?: boolean }): Promise<void>;
   /** Checks that writeLocalFile could write a file now, without changing the file. */
-  requireWritable(path: string): Promise<void>;
+  requireWritable(path: string, options?: { readonly isEdited?: boolean }): Promise<void>;
 }

@@ -13,7 +13,7 @@ export function addAllowOptions(command: Command): Command {
   );
 }
 
-/** `--no-drain`, `--force-drain` and `--drain-timeout` of a command that changes running kubelets. */
+/** `--no-drain`, `--force-drain`, `--drain-timeout` and `--settle` of a command that changes running kubelets. */
 export function addDrainOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
@@ -25,7 +25,12 @@ export function addDrainOptions(command: Command): Command {
         '--force-drain',
         'when a node is drained, also evict pods without a controller and pods with emptyDir volumes: these pods or their data are lost',
       )
-      .option('--drain-timeout <duration>', 'time limit for draining a node; then the node is uncordoned and not changed', '10m'),
+      .option('--drain-timeout <duration>', 'time limit for draining a node; then the node is uncordoned and not changed', '10m')
+      .option(
+        '--settle <duration>',
+        'time limit for the pods that were evicted from a node to be Ready on other nodes before the next node is changed; then a warning names their controllers, and the run continues; 0s: do not wait',
+        '2m',
+      ),
   );
 }
 

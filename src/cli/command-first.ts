@@ -20,13 +20,14 @@ interface Reading {
 export function commandFirst(argv: readonly string[], program: Command): readonly string[] {
   const words = new Set(argv);
   const named = [program, ...commandsBelow(program, (command) => words.has(command.name()))];
-  const readings = named.map((command) => readAs(command, argv, program)).filter((reading) => reading !== null);
+  const ofAny = optionsOf([program, ...commandsBelow(program)]);
+  const readings = named.map((command) => readAs(command, argv, ofAny)).filter((reading) => reading !== null);
   const best = readings.toSorted((a, b) => Math.sign(a.unknownOptions) - Math.sign(b.unknownOptions) || b.path.length - a.path.length)[0];
   return best === undefined ? argv : [...best.path, ...best.rest];
 }
 
 /** Null: the words name another command. The program has no arguments of its own: its reading starts with any word. */
-function readAs(command: Command, argv: readonly string[], program: Command): Reading | null {
+function readAs(command: Command, argv: readonly string[], ofAny: FindOption): Reading | null {
   const line = ancestorsOf(command).toReversed();
   const names = line.slice(1).map((each) => each.name());
   const own = optionsOf(line);
@@ -43,7 +44,7 @@ function readAs(command: Command, argv: readonly string[], program: Command): Re
     if (word.startsWith('-') && word !== '-') {
       const known = optionIn(word, own);
       if (known === undefined) unknownOptions++;
-      const { option, hasValue } = known ?? optionIn(word, optionsOf([program, ...commandsBelow(program)])) ?? NO_VALUE;
+      const { option, hasValue } = known ?? optionIn(word, ofAny) ?? NO_VALUE;
       const next = argv[i + 1];
       const isAtName = expected !== undefined && expected === next;
       const mayBeValue = option?.optional && !isAtName && expected !== undefined && !next?.startsWith('-');
@@ -82,8 +83,9 @@ const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 type FindOption = (name: string) => Option | undefined;
 
 function optionsOf(commands: readonly Command[]): FindOption {
+  const latestFirst = commands.toReversed();
   return (name) => {
-    for (const { options } of commands.toReversed()) {
+    for (const { options } of latestFirst) {
       const found = options.find(({ long, short }) => name === long || name === short);
       if (found !== undefined) return found;
     }

@@ -113,7 +113,7 @@ function meantCommands(name: string, command: Command, program: Command): readon
     if (path === '') return paths;
     const own = new Set(command.commands.map(pathOf));
     const below = paths.flatMap((each) => [each, `${path} ${each}`]).filter((each) => own.has(each));
-    return below.length > 0 ? below : paths.filter((each) => each === of);
+    return [...paths.filter((each) => each === of && !own.has(each)), ...below];
   };
   const misspelt = (names: readonly string[]): string | null => closestName(name, names, MAX_DISTANCE);
   const subcommands = command.commands.map((each) => each.name());
@@ -142,6 +142,10 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
     .map(pathOf);
   if ((flag === '--dry-run' || flag === '--check') && command.name() === 'apply')
     return usageError(message, 'To show the changes without applying them, run kubeletadm plan -f FILE');
+  const isOfApply = command.name() === 'plan' && owners.some((owner) => owner === 'apply' || owner === 'fleet apply');
+  if (isOfApply && flag !== '--dry-run') return usageError(message, `Plan changes no host: pass ${flag} to kubeletadm apply`);
+  if (flag === '--host' && hasOption(command, '--limit'))
+    return usageError(message, `Select hosts of the fleet file with --limit. ${help}`);
   if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) =>

@@ -42,6 +42,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./undo-command.ts')).defineUndo,
   },
   {
+    name: 'edit',
+    description: 'Edit a fleet file, one host of it, or the assigned configuration of a Node, and apply the change',
+    load: async () => (await import('./edit-command.ts')).defineEdit,
+  },
+  {
     name: 'status',
     description: 'Show hosts and Nodes in one table: Ready, kubelet, configuration, drift, changes and certificates',
     load: async () => (await import('./status-command.ts')).defineStatus,
@@ -89,6 +94,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./dynamic-command.ts')).defineDynamic,
   },
   AGENT_COMMAND,
+  {
+    name: 'controller',
+    description: 'Roll out kubelet configurations that are declared as objects of the cluster (KubeletConfigRollout)',
+    load: async () => (await import('./controller-command.ts')).defineController,
+  },
   {
     name: 'drain',
     description: 'Cordon nodes and evict their pods, after a forecast of obstacles',

@@ -195,6 +195,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
   'upgrade node phase': phase,
   'dynamic assign': moreNodes,
   'dynamic reset': moreNodes,
+  'dynamic undo': moreNodes,
   'dynamic status': moreNodes,
   status: hostsOfFile,
   'dynamic history': oneNode,

@@ -4,8 +4,8 @@ import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addHostOption, addSshOptions, addTableOptions } from './options.ts';
-import { flagText, hostsRequest, kubeconfigRequest, runRequest, selectorOf, tableRequest, verbosityOf } from './request-parts.ts';
+import { addClusterOptions, addHostOption, addSshOptions, addTableOptions, outputOption } from './options.ts';
+import { flagText, hostsRequest, kubeconfigRequest, outputRequest, runRequest, selectorOf, tableRequest } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
@@ -24,7 +24,8 @@ export function defineCsr(csr: Command, on: On): void {
       '--trust-node-status',
       'approve a CSR without asking even if only the status of the Node confirms a name; insecure, because a compromised kubelet can write any name into this status',
     )
-    .option('--dry-run', 'print the CSRs that would be approved');
+    .option('--dry-run', 'print the CSRs that would be approved')
+    .addOption(outputOption(['text', 'json', 'yaml']));
   on(addSources(approve, SELECTED), approveRequest, async (...args) => (await import('./csr.ts')).runCsrApprove(...args));
   addSections(approve, { notes: NOTES, examples: EXAMPLES });
 }
@@ -54,7 +55,7 @@ function approveRequest(args: readonly string[], options: CommandOptions): CsrAp
   if (names.length === 0 && options.all !== true && sources.hosts.addresses.length === 0)
     throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
   const run = runRequest(options);
-  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, run, verbosity: verbosityOf(options) };
+  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, run, ...outputRequest(options) };
 }
 
 const CSR_TYPES = /^(?:csr|certificatesigningrequests?(?:\.certificates\.k8s\.io)?)$/i;

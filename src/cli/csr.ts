@@ -7,6 +7,7 @@ import { nodeOfCsr } from '../kubeadm/node-identity/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
 import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/certificates/serving-csrs.ts';
 import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 
 export interface CsrListRequest extends ListCsrsRequest {
@@ -16,6 +17,7 @@ export interface CsrListRequest extends ListCsrsRequest {
 /** `csr approve NAME...`, `--all` or `--host`. */
 export interface CsrApproveRequest extends ApproveCsrsRequest {
   readonly verbosity: number;
+  readonly format: DocumentFormat;
 }
 
 /** `csr list`. */
@@ -27,14 +29,31 @@ export async function runCsrList(services: Services, request: CsrListRequest): P
 
 /** `csr approve NAME...`, `--all` or `--host`. */
 export async function runCsrApprove(services: Services, request: CsrApproveRequest): Promise<ExitCode> {
-  const { run, verbosity } = request;
-  const selected = await approveCsrs(services, request, {
-    reporter: services.reporter({ verbosity, format: 'text' }),
-    confirm: (csrs) => confirm(services, csrs, run),
-    approved: ({ csr }) => services.output.stdout(`${resourceName(csr.name)} approved${run.dryRun ? ' (dry run)' : ''}\n`),
-  });
-  if (selected === 0) services.output.stdout('No certificate signing request is pending.\n');
-  return 0;
+  const { run, verbosity, format } = request;
+  const isText = format === 'text';
+  const approved = new Set<ValidatedCsr>();
+  let selected: readonly ValidatedCsr[] | null = null;
+  try {
+    await approveCsrs(services, request, {
+      reporter: services.reporter({ verbosity, format: 'text' }),
+      selected: (csrs) => {
+        selected = csrs;
+        if (isText && csrs.length === 0) services.output.stdout('No certificate signing request is pending.\n');
+      },
+      confirm: async (csrs) => (isText || !run.dryRun ? confirm(services, csrs, run) : null),
+      approved: (one) => {
+        approved.add(one);
+        if (isText) services.output.stdout(`${resourceName(one.csr.name)} approved${run.dryRun ? ' (dry run)' : ''}\n`);
+      },
+    });
+    return 0;
+  } finally {
+    // Also if some were refused.
+    if (!isText && selected !== null) {
+      const document = listDocument(selected, (one) => ({ [run.dryRun ? 'wouldApprove' : 'approved']: approved.has(one) }));
+      services.output.stdout(renderDocument(document, format));
+    }
+  }
 }
 
 /** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
@@ -107,7 +126,7 @@ function conditionOf(kind: ValidatedCsr['csr']['state']['kind']): string {
   return { pending: 'Pending', approved: 'Approved', issued: 'Approved,Issued', denied: 'Denied', failed: 'Approved,Failed' }[kind];
 }
 
-function listDocument(found: readonly ValidatedCsr[]): object {
+function listDocument(found: readonly ValidatedCsr[], resultOf: (one: ValidatedCsr) => object = () => ({})): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'KubeletRequestList',
@@ -128,6 +147,7 @@ function listDocument(found: readonly ValidatedCsr[]): object {
             refusals: one.verdict.refusals,
           }
         : {}),
+      ...resultOf(one),
     })),
   };
 }

@@ -1,7 +1,8 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
-import { type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
+import { type AssignToNodesRequest, assignToNodes, type NodesRequest, type PlannedAssignment } from '../fleet/use-cases/assign-to-nodes.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { outcomesText } from '../maintenance/member-outcome.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -10,9 +11,9 @@ import { hostsText } from './output/fold-problems.ts';
 import { formatSeconds } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
-import { type PlanRequest, showClusterPlan, type WithPlan } from './output/show-plan.ts';
+import { type PlanRequest, requireTerminal, showClusterPlan, type WithPlan } from './output/show-plan.ts';
 import type { PageFlags } from './page-options.ts';
-import { showUnfinished } from './recap.ts';
+import { gateSummary, showUnfinished } from './recap.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 
@@ -34,38 +35,79 @@ export async function runDynamicReset(services: Services, request: DynamicResetR
   return assign(services, { ...request, assigned: null, force: true, allowPodLoss: false });
 }
 
-async function assign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
-  const command = request.assigned === null ? 'dynamic reset' : 'dynamic assign';
+export interface DynamicUndoRequest extends DynamicResetRequest, Pick<AssignToNodesRequest, 'allowPodLoss'> {
+  /** As of `decideNodeUndos`. */
+  readonly to: string | undefined;
+  readonly yes: boolean;
+}
+
+/** `dynamic undo NODE...|--selector L|--group G`: as `dynamic assign`, after a question. */
+export async function runDynamicUndo(services: Services, { to, yes, ...request }: DynamicUndoRequest): Promise<ExitCode> {
+  const asks = !yes && !request.run.dryRun;
+  if (asks) requireTerminal(services, request.plan, 'dynamic undo');
+  return assign(services, { ...request, assigned: { kind: 'previous', to }, force: false }, { asks });
+}
+
+/** `edit NODE`: as `dynamic assign`, after a question. */
+export async function runDynamicEdit(
+  services: Services,
+  request: Omit<DynamicAssignRequest, keyof PageFlags>,
+  { asks }: { readonly asks: boolean },
+): Promise<ExitCode> {
+  return assign(services, { ...request, report: undefined, serve: undefined }, { asks });
+}
+
+async function assign(services: Services, request: DynamicAssignRequest, { asks = false } = {}): Promise<ExitCode> {
+  const phase = request.assigned === null ? 'dynamic-reset' : request.assigned.kind === 'previous' ? 'dynamic-undo' : 'dynamic-assign';
+  const command = phase.replace('-', ' ');
   const { report, serve, reason } = request;
-  const run = async (page: RunPage | null) => ({ failure: null, exitCode: await assignAndPrint(services, request, { command, page }) });
+  const run = async (page: RunPage | null) => ({
+    failure: null,
+    exitCode: await assignAndPrint(services, request, { command, phase, page, asks }),
+  });
   return (await withPage(services, { command, subject: '', reason, report, serve }, run)).exitCode;
 }
 
 async function assignAndPrint(
   services: Services,
   request: DynamicAssignRequest,
-  { command, page }: { readonly command: string; readonly page: RunPage | null },
+  {
+    command,
+    phase,
+    page,
+    asks,
+  }: { readonly command: string; readonly phase: string; readonly page: RunPage | null; readonly asks: boolean },
 ): Promise<ExitCode> {
-  const { assigned, plan } = request;
+  const { plan } = request;
   const { verbosity, format } = plan;
   const asEvents = !request.run.dryRun && format === 'json';
   const shown = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const reporter = page === null ? shown : page.namingCluster(shown);
-  const watch = watchRollout(services, { reporter, title: command, rollout: request.rollout, asEvents, page });
+  let watch: ReturnType<typeof watchRollout> | null = null;
+  const watching = () => (watch ??= watchRollout(services, { reporter, title: command, rollout: request.rollout, asEvents, page }));
+  // The live display would cover the question.
+  if (!asks) watching();
   const result = await assignToNodes(services, request, {
     reporter,
-    listenerFor: watch.listenerFor,
+    approve: asks ? (planned) => approve(services, plan, { phase, ...planned }) : undefined,
+    listenerFor: (part) => watching().listenerFor(part),
     ended: (final) => {
-      watch.ended(final);
-      watch.close();
-      showResult(services, { format, reporter, elapsedMs: services.clock.now().getTime() - watch.startedAt }, final);
+      const { startedAt, gates, ended, close } = watching();
+      ended(final);
+      close();
+      const elapsedMs = services.clock.now().getTime() - startedAt;
+      showResult(services, { format, reporter, elapsedMs, gates: gates() }, final);
     },
-  }).finally(() => watch.close());
-  if (result.kind === 'planned')
-    return showClusterPlan(services, plan, { phase: assigned === null ? 'dynamic-reset' : 'dynamic-assign', ...result });
+  }).finally(() => watch?.close());
+  if (result.kind === 'planned') return showClusterPlan(services, plan, { phase, ...result });
   const { exitCode, problems } = result.end;
   if (exitCode === 0) return 0;
   throw new AppError(problems, { exitCode });
+}
+
+async function approve(services: Services, plan: PlanRequest, planned: PlannedAssignment & { readonly phase: string }): Promise<boolean> {
+  showClusterPlan(services, plan, planned);
+  return (await services.confirm('Apply these changes? [y/N] ')) === true;
 }
 
 /**
@@ -73,7 +115,17 @@ async function assignAndPrint(
  */
 function showResult(
   services: Services,
-  { format, reporter, elapsedMs }: { readonly format: PlanRequest['format']; readonly reporter: Reporter; readonly elapsedMs: number },
+  {
+    format,
+    reporter,
+    elapsedMs,
+    gates,
+  }: {
+    readonly format: PlanRequest['format'];
+    readonly reporter: Reporter;
+    readonly elapsedMs: number;
+    readonly gates: readonly GateRecord[];
+  },
   final: readonly FinalOutcome[],
 ): void {
   const outcomes = final.map(({ stage }) => stage);
@@ -94,7 +146,7 @@ function showResult(
           'nodes',
         ),
     );
-    services.output.stdout(`${message}\n`);
+    services.output.stdout(`${[message, ...gateSummary(gates)].join('\n')}\n`);
     services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);
   }
 }

@@ -1,31 +1,36 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
-import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
-import { hostsOf } from '../fleet/amount.ts';
-import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import { addDrainOptions } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
+import type { DynamicAssignRequest, DynamicResetRequest, DynamicUndoRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addBackend, defineGc, defineInspect, defineReads } from './dynamic-read-command.ts';
-import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addDryRunOptions, addNodeSelectionOptions, collect } from './options.ts';
+import {
+  addAssignmentReason,
+  addRollout,
+  addWait,
+  type RolloutTexts,
+  readRolloutOptions,
+  requireNodeChoice,
+} from './dynamic-rollout-options.ts';
+import { addSections } from './help-layout.ts';
+import { addClusterOptions, addDryRunOptions, collect } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
-import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, nodeChoice, planRequest, runRequest } from './request-parts.ts';
-import { amountOf } from './rollout-options.ts';
-import { addNotifyOption, readReason } from './writing-options.ts';
+import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+import { gatesRequest } from './rollout-options.ts';
+import { readReason, undoIdOf } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
   definePush(dynamic, on);
   defineAssign(dynamic, on);
   defineReset(dynamic, on);
+  defineUndo(dynamic, on);
   defineReads(dynamic, on);
   defineGc(dynamic, on);
   defineInspect(dynamic, on);
@@ -112,6 +117,34 @@ function defineReset(dynamic: Command, on: On): void {
   );
 }
 
+function defineUndo(dynamic: Command, on: On): void {
+  const undo = dynamic
+    .command('undo')
+    .description('Return nodes to the assignment before their last one, or to an earlier one, in batches')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file')
+    .option(
+      '--to <id>',
+      "run after which the nodes had the desired assignment (an id of dynamic history), or 'oldest' (default: before the last change)",
+    )
+    .option('-y, --yes', 'do not ask before changing the nodes')
+    .option('--allow-pod-loss', 'also return to a configuration that would terminate running pods or prevent new pods from starting');
+  addWait(
+    addRollout(addBackend(undo), { good: ' or with --wait good' }),
+    ['trial', 'good', 'none'],
+    `${ASSIGN_STATES}. A node without an earlier ConfigMap runs its local configuration`,
+  );
+  addDrainOptions(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(undo)))));
+  addSections(
+    on(undo, undoRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicUndo(...args)),
+    { notes: UNDO_NOTES, examples: UNDO_EXAMPLES },
+  );
+}
+
+function undoRequest(args: readonly string[], options: CommandOptions): DynamicUndoRequest {
+  const request = resetRequest(args, options);
+  return { ...request, to: undoIdOf(options, 'dynamic history'), yes: options.yes === true, allowPodLoss: options.allowPodLoss === true };
+}
+
 function addSigning(command: Command, nodes: string): Command {
   return command
     .option(
@@ -135,63 +168,6 @@ function addValidation(command: Command): Command {
     .option('--skip-validation', 'accept a configuration that fails validation; errors are shown as warnings');
 }
 
-interface RolloutTexts {
-  readonly fleetNote?: string;
-  readonly good?: string;
-}
-
-/**
- * Selection of nodes, and the number of nodes changed at once.
- * @param texts.fleetNote end of the text of `--fleet`
- * @param texts.good end of the default of `--min-ready`, for a command with `--wait good`
- */
-function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
-  addNotifyOption(command);
-  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    addNodeSelectionOptions(rollout, fleetNote)
-      .option(
-        '--canary <nodes>',
-        'number or percentage of nodes to change first; the other nodes are changed only after these succeeded (default: 1)',
-      )
-      .option(
-        '--max-unavailable <nodes>',
-        'maximum number or percentage of nodes that are being updated or unavailable at once (default: 10%, at least 1)',
-      )
-      .option(
-        '--max-fail <nodes>',
-        'maximum number of nodes that may fail, or percentage of the selected nodes; when more nodes fail, or a canary fails, the command stops (default: 0)',
-      )
-      .option(
-        '--min-ready <duration>',
-        `time a node must stay healthy before the next nodes are changed (default: 30s; 0s for a single node${good})`,
-      )
-      .addOption(
-        new Option(
-          '--on-failure <action>',
-          'action when more nodes fail than --max-fail allows. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
-        ).choices(['stop', 'revert']),
-      ),
-  );
-}
-
-function addWait(command: Command, choices: readonly [string, ...string[]], meanings: string): Command {
-  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    rollout
-      .addOption(
-        new Option('--wait <state>', `state to wait for on each node. ${meanings}. none: change all nodes at once without waiting`)
-          .choices(choices)
-          .default(choices[0]),
-      )
-      .option('--timeout <duration>', `time limit for each node (default: 3m${choices.includes('good') ? '; 15m with --wait good' : ''})`),
-  );
-}
-
-function addAssignmentReason(command: Command): Command {
-  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    rollout.option('--reason <text>', 'reason of the change, recorded on each changed Node with the operator and the time'),
-  );
-}
-
 const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fleet here, not of --file', good: ' or with --wait good' };
 
 const ASSIGN_STATES =
@@ -206,11 +182,22 @@ const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file
   kubeletadm dynamic assign --group edge -f fleet.yaml \\
     --configmap kubeletadm-system/node-config-g2gfckm55t --dry-run`;
 
+const UNDO_NOTES = `Each Node records its last ten assignments by kubeletadm (annotation kubeletadm.dev/config-history); dynamic history shows them. The command refuses, before any change, a node that has been assigned something else since, and a ConfigMap that was deleted or changed since. Because the node itself can write its record, only ConfigMaps that dynamic push has created are assigned; others need dynamic assign.
+
+undo is recorded as a change: a second undo restores the assignment before the first. To resume an interrupted undo, run the command again for the same nodes.`;
+
+const UNDO_EXAMPLES = `  kubeletadm dynamic undo node1 --dry-run
+  kubeletadm dynamic undo --selector pool=edge --reason "OPS-1234: pods were evicted"
+  # back to the assignment after a run, whose id is in the column RUN
+  kubeletadm dynamic history node1
+  kubeletadm dynamic undo node1 --to 3f2a9c10`;
+
 const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubelet
   kubeletadm dynamic push kubelet.yaml
   kubeletadm dynamic assign node1 --configmap kubeletadm-system/node-config-g2gfckm55t
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
+  kubeletadm dynamic undo node1
   kubeletadm dynamic reset node1
   # a kubelet in a crash loop
   kubeletadm dynamic inspect root@10.0.0.11 --repair`;
@@ -291,64 +278,13 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
     ...pageFlags(options),
     choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),
+    gates: gatesRequest(options),
     backend: backendOf(options),
     reason: readReason(options),
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
     run: runRequest(options),
   };
-}
-
-function requireNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
-  const choice = nodeChoice(args, options);
-  if (choice !== undefined) return choice;
-  throw usageError(
-    'no node was selected',
-    'Pass names of nodes, or select nodes with --selector, --group or --limit; kubectl get nodes lists them',
-  );
-}
-
-/** A percentage of the selected nodes. */
-const DEFAULT_UNAVAILABLE = { percent: 10 };
-
-function readRolloutOptions(options: CommandOptions): RolloutOptions {
-  const given = flagText(options, 'wait');
-  const wait = given === 'good' || given === 'none' ? given : 'trial';
-  const own = ['canary', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
-  if (wait === 'none' && own !== undefined)
-    throw usageError(
-      `${optionName(own)} cannot be combined with --wait none, because the result of the first nodes would not be observed`,
-      'Omit one of the two',
-    );
-  const canary = amountOf(options, 'canary', 'nodes') ?? { hosts: 1 };
-  const maxUnavailable = amountOf(options, 'maxUnavailable', 'nodes') ?? DEFAULT_UNAVAILABLE;
-  const maxFail = amountOf(options, 'maxFail', 'nodes') ?? { hosts: 0 };
-  return {
-    wait,
-    onFailure: flagText(options, 'onFailure') === 'revert' ? 'revert' : 'stop',
-    timeoutMs: durationOf(options, 'timeout') ?? (wait === 'good' ? 900_000 : 180_000),
-    minReadyMs: durationOf(options, 'minReady'),
-    rulesFor: (total) => ({
-      // A limit is pointless for one node.
-      canary: total === 1 ? 0 : hostsOf(canary, total),
-      maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
-      maxFail: hostsOf(maxFail, total),
-      inBatches: true,
-    }),
-  };
-}
-
-function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): number | null {
-  const text = flagText(options, name);
-  if (text === undefined) return null;
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n || (name === 'timeout' && nanoseconds === 0n))
-    throw usageError(`${optionName(name)} ${text} is not a valid duration`, 'Use a duration such as 90s or 5m');
-  return Number(nanoseconds / 1_000_000n);
-}
-
-function optionName(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** `dynamic push FILE`: prints `NAMESPACE/NAME/KEY`. */

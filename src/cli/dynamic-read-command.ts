@@ -65,7 +65,9 @@ export function defineReads(dynamic: Command, on: On): void {
   addSections(status, { notes: STATUS_NOTES });
   const history = dynamic
     .command('history')
-    .description('Show the configuration changes of a node, from the events that the API server still stores')
+    .description(
+      'Show the last assignments of a node by kubeletadm, and its configuration changes from the events that the API server still stores',
+    )
     .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
     .addOption(readOutputOption());
   on(addFleetNames(addClusterOptions(history)), historyRequest, async (...args) =>

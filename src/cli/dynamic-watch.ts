@@ -8,6 +8,7 @@ import { stateText } from '../dynamic/workflows/assign-config.ts';
 import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { nodeDocument } from './node-document.ts';
 import { type LiveRow, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
@@ -40,6 +41,8 @@ interface RolloutWatch {
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** The gates that have ended. */
+  gates(): readonly GateRecord[];
   /** The final state of all nodes. */
   ended(final: readonly FinalOutcome[]): void;
   /** Erases the live display and prints the remaining results; may be called twice. */
@@ -58,18 +61,20 @@ export function watchRollout(
   const { clock, output } = services;
   const now = (): number => clock.now().getTime();
   const { timeoutMs, wait } = rollout;
-  const none = { title, startedAt: now(), nodes: [], batch: '', batches: new Map(), endedAt: new Map(), final: null };
+  const none = { ...NOTHING, title, startedAt: now() };
   const limitsOf = (minReadyMs: number): RolloutLimits => ({ timeoutMs, minReadyMs, waitsForTrial: wait === 'good' });
   let state: RolloutState = { ...none, limits: limitsOf(0) };
   let results: ResultLines | null = null;
   const view = (): LiveView => rolloutView(state, now());
   const display = liveDisplay(services, view);
-  page?.show(rolloutSource(title, none.startedAt, { shown: () => state, view, rulesFor: rollout.rulesFor }));
+  page?.show(rolloutSource(title, none.startedAt, { shown: () => state, view }));
   const folds = !asEvents && output.status !== undefined && (reporter.verbosity ?? 0) === 0;
   return {
     startedAt: none.startedAt,
+    gates: () => state.gates,
     listenerFor: ({ total, prefix }) => {
-      state = { ...none, limits: limitsOf(minReadyOf(rollout, total)) };
+      // A rollback follows the gates of the rollout.
+      state = { ...none, gates: state.gates, limits: limitsOf(minReadyOf(rollout, total)) };
       results?.close();
       results = folds && total > 1 ? resultLines(reporter, { total, folds, noun: 'nodes' }) : null;
       const lines = results;
@@ -77,6 +82,9 @@ export function watchRollout(
       const listener = lines === null ? every : { ...every, ...foldingListener(lines, now) };
       return {
         ...listener,
+        starts: (rules) => {
+          state = { ...state, rules };
+        },
         batch: (batch) => {
           lines?.close();
           const batches = new Map([...state.batches, ...batch.names.map((name) => [name, batch] as const)]);
@@ -86,6 +94,9 @@ export function watchRollout(
         ended: (outcome) => {
           state = { ...state, endedAt: new Map([...state.endedAt, [outcome.name, now()]]) };
           listener.ended?.(outcome);
+        },
+        gate: (gate) => {
+          state = { ...state, gates: [...state.gates, gate] };
         },
         progress: (nodes) => {
           state = { ...state, nodes };
@@ -101,6 +112,9 @@ export function watchRollout(
     },
   };
 }
+
+/** A rollout that has not started. */
+const NOTHING = { rules: null, nodes: [], batch: '', batches: new Map(), endedAt: new Map(), gates: [], final: null };
 
 /** Keeps updated nodes to print equal ones together. Failed nodes are part of the display and the recap. */
 function foldingListener(lines: ResultLines, now: () => number): RolloutListener {
@@ -168,6 +182,7 @@ const ENDED = {
   failed: 'failed',
   unreachable: 'unreachable: the node is down or deleted',
   replaced: 'replaced by the assignment of another operator',
+  skipped: 'skipped',
 } as const;
 
 /** State of a rollout as the display shows it. */

@@ -22,6 +22,10 @@ const DOCUMENTS: readonly DocumentKind[] = [
     hint: 'The file is a saved plan: show it with kubeletadm plan show FILE, apply it with kubeletadm apply FILE',
   },
   {
+    pattern: /^kubeletadm\.dev\/\S+ KubeletConfigurationOverlay$/,
+    hint: 'Validate the file with kubeletadm validate FILE, and pass it to dynamic assign with --file FILE',
+  },
+  {
     pattern:
       /^(?:kubeadm|kubelet\.config|kubeproxy\.config)\.k8s\.io\/\S+ (?:Init|Cluster|Join|Reset|Upgrade|Kubelet|KubeProxy)Configuration$/,
     hint: 'Validate the file with kubeletadm validate FILE, and pass it to init, join, reset or upgrade with --config FILE',

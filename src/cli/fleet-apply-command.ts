@@ -18,13 +18,14 @@ import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { outputRequest } from './request-parts.ts';
-import { addRolloutOptions, canaryOption } from './rollout-options.ts';
+import { addOrderOption, addRolloutOptions, canaryOption } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption } from './writing-options.ts';
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
   addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
+  addOrderOption(apply, 'that of the fleet file, or of the saved plan');
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
@@ -87,12 +88,22 @@ async function runFleetApply(services: Services, request: FleetApplyRequest): Pr
   const subject = request.planFile ?? fleetFileOf(request.file);
   const { report, serve, writing } = request;
   const page = { command: 'apply', subject, reason: writing.note?.reason, report, serve };
-  const { failure } = await withPage(services, page, async (shown) => ({ failure: await applyAndPrint(services, request, shown) }));
+  const { failure } = await withPage(services, page, async (shown) => ({
+    failure: await applyAndPrint(services, request, { page: shown }),
+  }));
   if (failure !== null) throw failure;
   return 0;
 }
 
-async function applyAndPrint(services: Services, request: FleetApplyRequest, page: RunPage | null): Promise<AppError | null> {
+/**
+ * @param run.approved called after the operator has approved the plan, before a host is changed
+ * @param run.page shows the run
+ */
+export async function applyAndPrint(
+  services: Services,
+  request: Omit<FleetApplyRequest, keyof PageFlags>,
+  { approved, page = null }: { readonly approved?: () => Promise<void>; readonly page?: RunPage | null },
+): Promise<AppError | null> {
   const [{ applyFleet }, { retryLine, withoutCluster }, { watchRun }] = await Promise.all([
     import('../fleet/use-cases/apply-fleet.ts'),
     import('./fleet-report.ts'),
@@ -120,9 +131,11 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, pag
           ports: { ...ports, reporterOf: (host) => shown.record(ports.reporterOf(host)) },
         };
       },
-      approve: (plan) => {
+      approve: async (plan) => {
         approving();
-        return approve(services, plan, output);
+        const isApproved = await approve(services, plan, output);
+        if (isApproved) await approved?.();
+        return isApproved;
       },
     },
     begin: (run) => {
@@ -137,8 +150,8 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, pag
 }
 
 /** Shows the folded plan with its counts, and asks. */
-async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
-  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, planSummary }, { showPlanText }] = await Promise.all([
+async function approve(services: Services, { outcomes, canary, batches, access }: PlanToApprove, output: OutputRequest): Promise<boolean> {
+  const [{ problemsOf }, { canaryLine, clusterLine, foldedLines, orderLine, planSummary }, { showPlanText }] = await Promise.all([
     import('../fleet/run/fleet-failure.ts'),
     import('./fleet-report.ts'),
     import('./output/show-plan.ts'),
@@ -147,7 +160,7 @@ async function approve(services: Services, { outcomes, canary, access }: PlanToA
   const lines = foldedLines(outcomes, output);
   showPlanText(
     services.output,
-    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]),
+    joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), ...orderLine(batches), planSummary(outcomes)]),
     output,
   );
   return (await services.confirm('Apply these changes? [y/N] ')) === true;
@@ -157,6 +170,8 @@ async function approve(services: Services, { outcomes, canary, access }: PlanToA
 function nothingToDo({ unplanned, unchanged, retry }: NothingToApply, retryLine: (retry: RetriedHosts) => string): string {
   if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
   if (retry === null)
-    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
+    return unchanged.length === 0
+      ? ''
+      : `Nothing to do on the ${unchanged.length === 1 ? '1 host' : `${unchanged.length} hosts`} that were planned.\n`;
   return `${retryLine(retry)}\n`;
 }

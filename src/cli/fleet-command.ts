@@ -25,6 +25,7 @@ import {
   SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
 import { CI_FORMATS } from './output-options.ts';
 import { addReport } from './page-options.ts';
 import {
@@ -94,7 +95,12 @@ function inventoryHost(options: CommandOptions): string | undefined {
  */
 function addCommitCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
-    addSshOptions(addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', HOST_NAMES))), FLEET_COMMAND_TIMEOUT);
+    addSshOptions(
+      addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', HOST_NAMES))).addOption(
+        outputOption(['text', 'json', 'yaml']),
+      ),
+      FLEET_COMMAND_TIMEOUT,
+    );
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
   on(confirm, commitRequest, (services, request) => runFinish(services, request, 'confirmCommits'));
   const revert = options(fleet.command('revert').description('Roll back a pending change immediately'));
@@ -158,7 +164,7 @@ function commitRequest(hosts: readonly string[], options: CommandOptions): Fleet
   const { file, selection } = fleetRequest(options);
   if (namedHostsOf(hosts, options).length === 0 && !isSelection(selection))
     throw usageError('no host was given', 'Pass names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
-  return { file, selection, hosts: namedHostsOf(hosts, options), connection: connectionRequest(options), verbosity: verbosityOf(options) };
+  return { file, selection, hosts: namedHostsOf(hosts, options), connection: connectionRequest(options), output: outputRequest(options) };
 }
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
@@ -174,23 +180,40 @@ function defineFleetRun(fleet: Command, on: On): void {
 }
 
 interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {
-  readonly verbosity: number;
+  readonly output: OutputRequest;
 }
 
 async function runFinish(
   services: Services,
-  { verbosity, ...request }: FleetCommitRequest,
+  { output: { format, verbosity }, ...request }: FleetCommitRequest,
   name: 'confirmCommits' | 'revertCommits',
 ): Promise<ExitCode> {
-  const { [name]: work } = await import('../fleet/use-cases/finish-commits.ts');
+  const [{ [name]: work }, { describeChangeOf }, { renderDocument }] = await Promise.all([
+    import('../fleet/use-cases/finish-commits.ts'),
+    import('../host/commit/commit-problems.ts'),
+    import('./output/show-document.ts'),
+  ]);
+  const hosts: object[] = [];
   const { finishedHosts, exitCode, problems } = await work(services, {
     ...request,
     reporter: services.reporter({ verbosity, format: 'text' }),
-    onHost: (name, result) => services.output.stdout(`${name}: ${result}\n`),
+    onHost: (host, finished) => {
+      const text = finished === null ? 'no pending change' : `${finished.result}: ${describeChangeOf(finished.record)}`;
+      if (format === 'text') services.output.stdout(`${host}: ${text}\n`);
+      else hosts.push({ host, ...finishedMembers(finished) });
+    },
   });
+  if (format !== 'text')
+    services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'FinishedChanges', hosts }, format));
   if (problems.length > 0) throw new AppError(problems, { exitCode });
-  if (finishedHosts === 0) services.output.stdout('Nothing to do: no change is pending.\n');
+  if (finishedHosts === 0 && format === 'text') services.output.stdout('Nothing to do: no change is pending.\n');
   return 0;
+}
+
+function finishedMembers(finished: Parameters<CommitsRequest['onHost']>[1]): object {
+  if (finished === null) return { result: 'none' };
+  const { result, record } = finished;
+  return { result, madeBy: record.owner, madeAt: new Date(record.armedAt * 1000).toISOString() };
 }
 
 function defineDrift(drift: Command, on: On): void {

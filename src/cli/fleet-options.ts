@@ -20,10 +20,9 @@ import {
   connectionRequest,
   flagText,
   fleetRequest,
+  fleetRunSettings,
   hostAddress,
-  ignoredChecks,
   kubeconfigRequest,
-  runRequest,
   verbosityOf,
 } from './request-parts.ts';
 import { DEFAULT_PARALLEL, rulesRequest } from './rollout-options.ts';
@@ -107,7 +106,7 @@ export function fleetRunRequest(options: CommandOptions): FleetRunRequest {
     cluster: kubeconfigRequest(options),
     rules: rulesRequest(options, { namesCanary: true }),
     writing: writingRequest(options, 'apply'),
-    run: { ...runRequest(options), ignorePreflightErrors: ignoredChecks(options), allow: allowedImpact(options) },
+    run: { ...fleetRunSettings(options), allow: allowedImpact(options) },
     takeOver: options.takeOver === true,
     replan: options.replan === true,
     again: options.again === true,

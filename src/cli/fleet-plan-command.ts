@@ -18,11 +18,14 @@ import { addReport } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
 import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
-import { canaryOption } from './rollout-options.ts';
+import { addOrderOption, canaryOption, gatesOption, maxUnavailableOption, SERIAL } from './rollout-options.ts';
 
 /** `plan`, `fleet plan`. */
 export function definePlan(plan: Command, on: On): void {
-  addOptionGroup(plan, HEADINGS.rollout, (rollout) => rollout.addOption(canaryOption()));
+  addOptionGroup(plan, HEADINGS.rollout, (rollout) =>
+    rollout.addOption(canaryOption()).addOption(gatesOption()).addOption(maxUnavailableOption('that of apply')).addOption(SERIAL),
+  );
+  addOrderOption(plan);
   addOptionGroup(plan, HEADINGS.output, (output) =>
     output
       .option('--out <file>', 'file to save the plan to, for apply')
@@ -126,7 +129,7 @@ async function runFleetPlan(services: Services, request: FleetPlanRequest): Prom
 async function planAndPrint(services: Services, request: FleetPlanRequest, page: RunPage | null): ReturnType<typeof planFleet> {
   const [
     { planFleet },
-    { canaryLine, clusterLine, foldedLines, planSummary, withoutCluster },
+    { canaryLine, clusterLine, foldedLines, orderLine, planSummary, withoutCluster },
     { renderDocument },
     { showPlanText },
     { watchRun },
@@ -148,16 +151,22 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, page:
       ...watch,
       reporter: plan.format === 'text' ? withoutCluster(watch.reporter) : watch.reporter,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
-      planned: ({ outcomes, canary, access, document }) => {
+      planned: ({ outcomes, canary, batches, access, document }) => {
         watch.close();
         if (access !== null) page?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
-        else if (markdown !== null) services.output.stdout(markdown.planMarkdown(outcomes, { access, canary }));
+        else if (markdown !== null) services.output.stdout(markdown.planMarkdown(outcomes, { access, canary, batches }));
         else {
           const lines = foldedLines(outcomes, plan);
           showPlanText(
             services.output,
-            joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...canaryLine(canary), planSummary(outcomes)]),
+            joinLines([
+              ...(lines.length === 0 ? [] : clusterLine(access)),
+              ...lines,
+              ...canaryLine(canary),
+              ...orderLine(batches),
+              planSummary(outcomes),
+            ]),
             plan,
           );
         }

@@ -5,7 +5,7 @@ import { isExpired, type SavedHost, type SavedPlan } from '../fleet/plan/saved-p
 import { readSavedPlan, type SavedPlanRequest } from '../fleet/use-cases/read-saved-plan.ts';
 import { foldChanges, type HostGroup } from '../host/plan/fold.ts';
 import { highestImpact } from '../host/plan/impact.ts';
-import { canaryLine, extentOf, groupLines, shownText, summaryLine } from './fleet-report.ts';
+import { canaryLine, extentOf, groupLines, orderLine, shownText, summaryLine } from './fleet-report.ts';
 import type { Services } from './output/services.ts';
 import { type OutputRequest, renderDocument } from './output/show-document.ts';
 import { clusterHead, showPlanText } from './output/show-plan.ts';
@@ -35,6 +35,7 @@ export async function runShowPlan(services: Services, { selection, output, ...re
       ...groupLines(groups, output),
       ...hosts.flatMap(({ problems = [] }) => problems.map((problem) => `not planned: ${problem}`)),
       ...canaryLine(plan.canary ?? []),
+      ...orderLine((plan.batches ?? []).map((names, i) => ({ names, isCanary: i === 0 && (plan.canary?.length ?? 0) > 0, isDown: false }))),
       summaryLine(hosts, {
         highest: highestImpact(hosts.map((host) => host.highestImpact)),
         extents: groups.map((group) => extentOf(group.hosts.length, group)),

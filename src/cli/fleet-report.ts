@@ -3,6 +3,7 @@ import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines, renderText, styled, type Text } from '../base/text/styled.ts';
 import { shownChanges } from '../fleet/plan/operations.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
+import { hasOrder } from '../fleet/run/planned-batches.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
 import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
@@ -10,6 +11,7 @@ import { foldPlans, type HostChanges, type HostGroup } from '../host/plan/fold.t
 import { highestImpact, type Impact } from '../host/plan/impact.ts';
 import { BOOTSTRAP_CONF } from '../kube/well-known.ts';
 import { outcomesText } from '../maintenance/member-outcome.ts';
+import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import { clusterHead, deferredLines, impactSuffix, planLines } from './output/show-plan.ts';
 
@@ -107,6 +109,19 @@ export function clusterLine(access: FleetAccess | null): readonly Text[] {
 export function canaryLine(canary: readonly string[]): readonly Text[] {
   return canary.length === 0 ? [] : [`canary: ${namesText(canary)}; the other hosts follow only if the canary succeeds`];
 }
+
+/**
+ * `order: cp1 (canary), then edge-[1:3], then edge-[4:6]`; nothing if the canary precedes all others.
+ * @param batches the hosts in their order
+ */
+export function orderLine(batches: readonly PlannedBatch[]): readonly Text[] {
+  if (!hasOrder(batches)) return [];
+  const texts = batches.map(({ names, isCanary, isDown }) => `${namesText(names)}${isCanary ? ' (canary)' : isDown ? ' (down now)' : ''}`);
+  const more = texts.length > MOST_BATCHES ? `, and ${texts.length - MOST_BATCHES} more batches` : '';
+  return [`order: ${texts.slice(0, MOST_BATCHES).join(', then ')}${more}`];
+}
+
+const MOST_BATCHES = 8;
 
 /** `3 hosts: 2 pending (5 fields on 2 hosts), 1 unchanged; highest impact: drain.` */
 export function planSummary(outcomes: readonly HostOutcome[]): string {

@@ -30,9 +30,7 @@ export const DEFAULT_WIDTH = 80;
 const LEAST_WIDTH = 40;
 
 /** The commands of daily use, which the short help of the program lists. */
-const DAILY_COMMANDS: ReadonlySet<string> = new Set(
-  'init join reset plan apply status upgrade dynamic fleet certs explain validate'.split(' '),
-);
+const DAILY_COMMANDS: ReadonlySet<string> = new Set('init join reset plan apply undo edit status upgrade dynamic fleet explain'.split(' '));
 
 /** Options that the short help of a command only names, in addition to those for SSH. */
 const DETAILS: ReadonlySet<string> = new Set(
@@ -41,8 +39,8 @@ const DETAILS: ReadonlySet<string> = new Set(
     '--ca-cert --cert-dir --certificate-key --cgroup-driver --cloud-config --cloud-provider --confirm-timeout --context ' +
     '--cri-socket --discovery-file --discovery-token --discovery-token-unsafe-skip-ca-verification --drain-timeout --dynamic-config-dir ' +
     '--feature-gates --fleet --force-drain --force-upload --image-repository --kube-api-qps --kubelet-config-dir --kubelet-extra-args ' +
-    '--max-fail --min-ready --no-confirm --no-drain --no-headers --no-inspect-first --no-kubelet-config-dir --node-js --node-taints --notify --on-failure --parallel --patches --reason ' +
-    '--require-signature --resolv-conf --revoked-signers --rootfs --service-dns-domain --show-origin ' +
+    '--forget --gates --ignore-window --max-fail --min-ready --no-confirm --no-drain --no-headers --no-inspect-first --no-kubelet-config-dir --node-js --node-taints --notify --on-failure --order --parallel --patches --reason ' +
+    '--require-signature --resolv-conf --revoked-signers --rootfs --service-dns-domain --settle --show-origin ' +
     '--skip-certificate-key-print --skip-phases --skip-token-print --take-over --tls-bootstrap-token --token-ttl --valid-for'
   ).split(' '),
 );

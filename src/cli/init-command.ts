@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { KubeconfigFile } from '../fleet/use-cases/admin-kubeconfig.ts';
 import type { InitRequest, OpenedInit } from '../fleet/use-cases/open-init.ts';
+import { isSelectedBy } from '../host/run-settings.ts';
 import { PHASES_WITH_KUBECONFIG } from '../kubeadm/config/kubeconfig-phases.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
@@ -197,8 +198,7 @@ async function showCluster(
 
 /** `init phase addon ... --print-manifest`. */
 async function printManifests(services: Services, { run: { onlyPhase = '' }, config, flags }: InitCommandRequest): Promise<ExitCode> {
-  const [{ isSelectedBy }, { ADDONS, addonManifests }, { encodeYaml }] = await Promise.all([
-    import('../host/run-workflow.ts'),
+  const [{ ADDONS, addonManifests }, { encodeYaml }] = await Promise.all([
     import('../kubeadm/use-cases/addon-manifests.ts'),
     import('../codec/yaml-encode.ts'),
   ]);

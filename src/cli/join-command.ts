@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
+import { isSinglePhase } from '../host/run-settings.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -46,7 +47,7 @@ export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
     run: (command, words) =>
       on(
         command.argument('[address:port]', 'address of the API server'),
-        ([endpoint], given) => joinRequest(given, { endpoint, onlyPhase: phaseName(words) ?? '' }),
+        ([endpoint], given) => joinRequest(given, { endpoint, phase: phaseName(words) ?? '' }),
         runJoin,
       ),
   });
@@ -84,12 +85,12 @@ function addJoinOptions(command: Command): Command {
 function phaseRequest(args: readonly string[], options: CommandOptions): WithPlan<JoinRequest> {
   const last = args.at(-1);
   const endpoint = last?.includes(':') ? last : undefined;
-  return joinRequest(options, { endpoint, onlyPhase: phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '' });
+  return joinRequest(options, { endpoint, phase: phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '' });
 }
 
 function joinRequest(
   options: CommandOptions,
-  { endpoint, onlyPhase }: { readonly endpoint: string | undefined; readonly onlyPhase?: string },
+  { endpoint, phase }: { readonly endpoint: string | undefined; readonly phase?: string },
 ): WithPlan<JoinRequest> {
   const caFile = flagText(options, 'caCert');
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
@@ -103,7 +104,7 @@ function joinRequest(
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
-    run: kubeletRunRequest(options, onlyPhase),
+    run: kubeletRunRequest(options, phase),
     rules: rulesRequest(options),
     writing: writingRequest(options, 'join'),
     takeOver: options.takeOver === true,
@@ -133,8 +134,7 @@ async function runJoin(services: Services, request: WithPlan<JoinRequest>): Prom
     title: 'join',
     open: (scope) => openJoin(services, request, scope),
     applied: ({ run, joins }, changes) => {
-      if (services.programName === 'kubeadm' && run.onlyPhase === undefined && changes.length > 0)
-        services.output.stdout(joinDone(joins, changes));
+      if (services.programName === 'kubeadm' && !isSinglePhase(run) && changes.length > 0) services.output.stdout(joinDone(joins, changes));
     },
   });
 }

@@ -1,4 +1,4 @@
-import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import { AppError, type ExitCode, interrupted, type Problem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import {
@@ -61,12 +61,10 @@ export async function runDrain(services: Services, { output, ...request }: Drain
         'node',
       ).replace(' changed', ' drained')}.\n`,
     );
-  const exitCode = drainExitCode(outcomes);
+  const exitCode = drainExitCode(outcomes, services);
   if (exitCode === 0) return 0;
-  throw new AppError(
-    outcomes.flatMap(({ node, error }): readonly Problem[] => error?.problems.map((one) => ({ host: node, ...one })) ?? []),
-    { exitCode },
-  );
+  const problems = outcomes.flatMap(({ node, error }): readonly Problem[] => error?.problems.map((one) => ({ host: node, ...one })) ?? []);
+  throw new AppError(problems.length > 0 ? problems : interrupted('SIGINT').problems, { exitCode });
 }
 
 /** The forecast of each node with what blocks it, and the number of nodes at once. */

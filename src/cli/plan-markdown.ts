@@ -3,7 +3,8 @@ import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines, renderText, type Text } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
-import { canaryLine, clusterLine, foldedLines, planSummary, reasonOf } from './fleet-report.ts';
+import type { PlannedBatch } from '../maintenance/next-step.ts';
+import { canaryLine, clusterLine, foldedLines, orderLine, planSummary, reasonOf } from './fleet-report.ts';
 
 /** More lines are folded. */
 const MAX_LINES = 40;
@@ -13,7 +14,11 @@ const MAX_CHARACTERS = 30_000;
 /** A plan for the description or a comment of a merge request: the short lines, and the contents and diffs folded. */
 export function planMarkdown(
   outcomes: readonly HostOutcome[],
-  { access, canary }: { readonly access: FleetAccess | null; readonly canary: readonly string[] },
+  {
+    access,
+    canary,
+    batches,
+  }: { readonly access: FleetAccess | null; readonly canary: readonly string[]; readonly batches: readonly PlannedBatch[] },
 ): string {
   const lines = foldedLines(outcomes, { verbosity: 0, showsDiff: false });
   const failed = groupBy(
@@ -21,7 +26,13 @@ export function planMarkdown(
     (outcome) => `${outcome.status}: ${reasonOf(outcome)}`,
   );
   const failedLines = [...failed].map(([reason, some]) => `! ${namesText(some.map(({ host }) => host))} ${reason}`);
-  const short = [...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...failedLines, ...canaryLine(canary)];
+  const short = [
+    ...(lines.length === 0 ? [] : clusterLine(access)),
+    ...lines,
+    ...failedLines,
+    ...canaryLine(canary),
+    ...orderLine(batches),
+  ];
   const summary = `**kubeletadm plan:** ${planSummary(outcomes)}\n`;
   if (short.length === 0) return summary;
   const overview = short.length > MAX_LINES ? folded(`${short.length} lines`, short) : block(short);

@@ -1,6 +1,7 @@
 import { groupBy } from '../base/group-by.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { type MemberOutcome, outcomeText } from '../maintenance/member-outcome.ts';
 import { summaryLine } from './fleet-report.ts';
 import { hostsText } from './output/fold-problems.ts';
@@ -14,6 +15,7 @@ interface RecapInput {
   /** The command that processes the unfinished hosts; null: the same command again. */
   readonly retryCommand: string | null;
   readonly elapsedMs: number;
+  readonly gates: readonly GateRecord[];
 }
 
 /**
@@ -21,12 +23,24 @@ interface RecapInput {
  * number of hosts by result, and `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. The reasons follow
  * as errors.
  */
-export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retryCommand, elapsedMs }: RecapInput): void {
+export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retryCommand, elapsedMs, gates }: RecapInput): void {
   const unfinished = outcomes.filter(({ status }) => status !== 'changed' && status !== 'unchanged' && status !== 'pending');
   showUnfinished(output, unfinished, unfinishedText);
-  output.stdout(joinLines([withStates(summaryLine(outcomes))]));
+  output.stdout(joinLines([withStates(summaryLine(outcomes)), ...gateSummary(gates)]));
   const next = unfinished.length > 0 && retryCommand !== null ? `; to continue: ${retryCommand}` : '';
   output.stderr(joinLines([`took ${formatSeconds(elapsedMs)}${next}`]));
+}
+
+/** `Gates: 3 passed, 1 failed (smoke-test after batch 2).`; no line without gates. */
+export function gateSummary(gates: readonly GateRecord[]): readonly string[] {
+  const failed = gates.filter(({ isPassed }) => !isPassed);
+  const passed = gates.length - failed.length;
+  const names = failed.map(({ gate, kind, batch }) => (kind === 'window' ? 'maintenance window closed' : `${gate} after batch ${batch}`));
+  const parts = [
+    ...(passed === 0 ? [] : [`${passed} passed`]),
+    ...(names.length === 0 ? [] : [`${names.length} failed (${names.join(', ')})`]),
+  ];
+  return parts.length === 0 ? [] : [`Gates: ${parts.join(', ')}.`];
 }
 
 /** Prints a line for each result: `refused: node[3:9] (7 hosts)`. @param text names the hosts or Nodes with the same result */

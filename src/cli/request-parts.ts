@@ -121,7 +121,7 @@ export function runRequest(options: CommandOptions, onlyPhase?: string): RunSett
   };
 }
 
-/** `--no-drain`, `--force-drain` and `--drain-timeout` of a command that has them. */
+/** `--no-drain`, `--force-drain`, `--drain-timeout` and `--settle` of a command that has them. */
 export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'> {
   if (options.drain === undefined) return {};
   const example = 'Pass for example --drain-timeout 10m';
@@ -131,9 +131,25 @@ export function drainRequest(options: CommandOptions): Pick<RunSettings, 'drain'
       isAllowed: options.drain !== false,
       isForced: options.forceDrain === true,
       timeoutMs,
+      settleMs: flagDuration(options, 'settle', { example: 'Pass for example --settle 5m; 0s: do not wait' }) ?? 0,
       acceptsLoss: options.allowPodLoss === true,
     },
   };
+}
+
+/**
+ * `runRequest` of a command for fleets. Commands of kubeadm accept unknown names of checks with a warning.
+ * @throws AppError CONFIG_UNKNOWN_CHECK (exit code 2) for an unknown check of `--ignore-preflight-errors`
+ */
+export function fleetRunSettings(options: CommandOptions): RunSettings {
+  const run = runRequest(options);
+  for (const name of run.ignorePreflightErrors) {
+    const unknown = unknownCheck(name);
+    if (unknown === null) continue;
+    const message = `--ignore-preflight-errors: ${unknown.message}`;
+    throw new AppError({ ...unknown, code: 'CONFIG_UNKNOWN_CHECK', message }, { exitCode: 2 });
+  }
+  return run;
 }
 
 /** `runRequest` of a command that changes kubelets: with `--allow`. */
@@ -301,21 +317,6 @@ export function nodeChoice(args: readonly string[], options: CommandOptions): No
 export function flagNode(options: CommandOptions, name: string): string | undefined {
   const text = flagText(options, name);
   return text === undefined ? undefined : parseNodeName(text);
-}
-
-/**
- * The checks of `--ignore-preflight-errors` of a command for fleets. Commands of kubeadm accept unknown names with a warning.
- * @throws AppError CONFIG_UNKNOWN_CHECK (exit code 2) for an unknown check
- */
-export function ignoredChecks(options: CommandOptions): readonly string[] {
-  const names = flagList(options, 'ignorePreflightErrors');
-  for (const name of names) {
-    const unknown = unknownCheck(name);
-    if (unknown === null) continue;
-    const message = `--ignore-preflight-errors: ${unknown.message}`;
-    throw new AppError({ ...unknown, code: 'CONFIG_UNKNOWN_CHECK', message }, { exitCode: 2 });
-  }
-  return names;
 }
 
 /** The options by their kubeadm names: `podNetworkCidr` becomes `pod-network-cidr`. */

@@ -1,8 +1,9 @@
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
-import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout.ts';
+import { type RolloutListener, type RolloutOutcome, rolloutMember } from '../dynamic/workflows/rollout.ts';
 import { rolloutReport } from '../fleet/report/report-model.ts';
 import type { ReportMember } from '../fleet/report/run-verdict.ts';
 import type { HostTimeline, TimedPhase } from '../fleet/run/run-timeline.ts';
+import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
 import { nextMembers, type RolloutRules } from '../maintenance/next-step.ts';
 import type { LiveView } from './output/live-view.ts';
 import { type PageSource, stateOf } from './report/run-source.ts';
@@ -10,9 +11,12 @@ import { type PageSource, stateOf } from './report/run-source.ts';
 /** What the page of a rollout shows. Times are milliseconds since the epoch. */
 export interface ShownRollout {
   readonly startedAt: number;
+  /** Null: not started. */
+  readonly rules: RolloutRules | null;
   readonly nodes: readonly RolloutOutcome[];
   readonly batches: ReadonlyMap<string, ShownBatch>;
   readonly endedAt: ReadonlyMap<string, number>;
+  readonly gates: readonly GateRecord[];
   /** Null: the rollout has not ended. */
   readonly final: readonly FinalOutcome[] | null;
 }
@@ -26,7 +30,7 @@ type ShownBatch = Pick<Parameters<NonNullable<RolloutListener['batch']>>[0], 'nu
 export function rolloutSource(
   command: string,
   startedAt: number,
-  { shown, view, rulesFor }: { shown(): ShownRollout; view(): LiveView; rulesFor(total: number): RolloutRules },
+  { shown, view }: { shown(): ShownRollout; view(): LiveView },
 ): PageSource {
   return {
     startedAt: new Date(startedAt),
@@ -38,15 +42,16 @@ export function rolloutSource(
         ...head,
         command,
         progress: stateOf(head, 'changing'),
+        gates: rollout.gates,
         members: members ?? rollout.nodes.map((node) => memberOf(node, rollout, now)),
         problems: rollout.nodes.flatMap(({ name, error }) => error?.problems.map((problem) => ({ host: name, ...problem })) ?? []),
       });
     },
     live: () => {
-      const { nodes, final } = shown();
+      const { nodes, rules, final } = shown();
       if (final !== null) return null;
-      const members = nodes.map(({ name, stage, validated }) => ({ name, state: stage, isDown: !validated.config.isReady }));
-      return { view: view(), next: nextMembers(members, rulesFor(nodes.length)) };
+      const members = nodes.map(({ stage, validated }) => rolloutMember(validated.config, stage));
+      return { view: view(), next: rules === null ? [] : nextMembers(members, rules) };
     },
   };
 }

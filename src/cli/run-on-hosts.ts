@@ -1,4 +1,4 @@
-import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
@@ -17,8 +17,9 @@ import {
 import type { Change } from '../host/plan/change.ts';
 import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
+import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { Services } from './output/services.ts';
-import { type PlanRequest, renderPlan, showPlanText, type WithPlan } from './output/show-plan.ts';
+import { type PlanRequest, renderPlan, requireTerminal, showPlanText, type WithPlan } from './output/show-plan.ts';
 import { shownBefore } from './output/shown-before.ts';
 import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
@@ -74,11 +75,12 @@ export async function runOnHosts<Command extends HostsCommand>(
     const { outcomes, failure } = result;
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
-    const plan = documentOf(command, results, output);
+    const plan = documentOf(command, { results, batches: result.batches }, output);
     if (run.dryRun || output.format !== 'text') {
-      const folded = isSingle || output.format !== 'text' ? undefined : (await import('./fleet-report.ts')).foldedPlanLines;
+      const report = isSingle || output.format !== 'text' ? null : await import('./fleet-report.ts');
       const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
-      showPlanText(services.output, renderPlan(plan, output, folded?.(changed, output)), output);
+      const lines = report && [...report.foldedPlanLines(changed, output), ...report.orderLine(result.batches)];
+      showPlanText(services.output, renderPlan(plan, output, lines ?? undefined), output);
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
@@ -119,7 +121,7 @@ async function runWatched(
   const { plan: output } = request;
   if (approval === undefined || run.dryRun) {
     const watch = watchAs(run.dryRun, reporter);
-    return { watch, result: await runTargets(services, command, request, watch.ports).finally(() => watch.close()) };
+    return { watch, result: await runTargets(services, command, request, withReporter(watch)).finally(() => watch.close()) };
   }
   requireTerminal(services, output, title);
   const shown = shownBefore();
@@ -127,24 +129,21 @@ async function runWatched(
   let watch = planning;
   const result = await runApproved(services, command, request, {
     title,
-    planning: planning.ports,
+    planning: withReporter(planning),
     approve: (outcomes) => {
       planning.close();
       return approve(services, outcomes, { ...approval, output });
     },
     applying: () => {
       watch = watchAs(false, shown.omit(reporter));
-      return watch.ports;
+      return withReporter(watch);
     },
   }).finally(() => watch.close());
   return { watch, result };
 }
 
-/** @throws AppError USAGE (exit code 2) if the operator cannot be asked */
-function requireTerminal({ canAsk }: Services, { format }: PlanRequest, title: string): void {
-  if (canAsk && format === 'text') return;
-  const why = format === 'text' ? 'standard input is not a terminal' : `-o ${format} prints only the plan`;
-  throw usageError(`${title} asks before it changes anything, but ${why}`, 'Add --yes. To see the plan first, add --dry-run');
+function withReporter({ ports, reporter }: RunWatch) {
+  return { ...ports, reporter };
 }
 
 /** Shows the plan with its counts, and asks. */
@@ -161,10 +160,11 @@ async function approve(
 
 function documentOf(
   { warnings, cluster, skippedPhases, changesNoHost = false }: HostsCommand,
-  results: readonly WorkflowResult[],
+  { results, batches }: { readonly results: readonly WorkflowResult[]; readonly batches: readonly PlannedBatch[] },
   { showOrigin }: Pick<PlanRequest, 'showOrigin'>,
 ) {
   const hosts = results.map(({ host: { origins, ...host } }) => (showOrigin && origins !== undefined ? { ...host, origins } : host));
+  const inOrder = batches.length > 1 ? { batches: batches.map(({ names }) => names) } : {};
   const document = planDocument(hosts, [...warnings, ...results.flatMap((result) => result.warnings)], cluster);
-  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }) };
+  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }), ...inOrder };
 }

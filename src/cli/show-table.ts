@@ -3,6 +3,7 @@ import { renderTable } from '../base/text/table.ts';
 import type { JsonPathFormat } from './output/jsonpath-format.ts';
 import type { Output } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
+import { withCellStates } from './output/state-words.ts';
 
 /** Format of a table: `wide` adds columns, `name` prints TYPE/NAME of each row. */
 export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | JsonPathFormat;
@@ -40,7 +41,7 @@ export function showTable(output: Pick<Output, 'stdout'>, table: Table, { format
   if (format === 'name') output.stdout(joinLines(rows.map(({ name }) => name)));
   else if (format !== 'text' && format !== 'wide') output.stdout(renderDocument(document(), format));
   else if (rows.length === 0 && empty !== undefined) output.stdout(`${empty}\n`);
-  else output.stdout(joinLines([...tableLines(table, { format, headers }), ...notes]));
+  else output.stdout(joinLines([...tableLines(table, { format, headers }).map(withCellStates), ...notes]));
 }
 
 /** The lines of a table as text. */

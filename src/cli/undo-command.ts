@@ -15,9 +15,9 @@ import {
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { connectionRequest, flagList, flagText, fleetRequest, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
+import { connectionRequest, flagList, fleetRequest, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
-import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
+import { addConfirmOptions, addReasonOption, undoIdOf, writingRequest } from './writing-options.ts';
 
 /** `undo HOST...`. */
 export function defineUndo(undo: Command, on: On): void {
@@ -45,7 +45,7 @@ function undoRequest(args: readonly string[], options: CommandOptions): WithPlan
     throw usageError('undo needs a host', 'Name the hosts, or select hosts of the fleet file with --limit, --group or --selector');
   return {
     hosts: { ...fleet, hosts, connection: connectionRequest(options) },
-    to: readId(options),
+    to: undoIdOf(options),
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
     run: kubeletRunRequest(options),
@@ -53,13 +53,6 @@ function undoRequest(args: readonly string[], options: CommandOptions): WithPlan
     writing: writingRequest(options, 'undo'),
     yes: options.yes === true,
   };
-}
-
-/** @throws AppError USAGE (exit code 2) */
-function readId(options: CommandOptions): string | undefined {
-  const id = flagText(options, 'to');
-  if (id === undefined || id === 'oldest' || /^[0-9a-f]{4,}(?:-[0-9]+)?$/.test(id)) return id;
-  throw usageError(`--to ${id} is not the id of a run`, 'Pass an id of kubeletadm fleet history, with at least 4 characters, or oldest');
 }
 
 const NOTES = `undo restores the files that the last change of kubeletadm wrote on each host: the kubelet configuration, its flags, the settings for later upgrades, and files of the fleet file. The plan, the question, the verification and the rollback are those of upgrade node. A host whose files were changed since is refused, and so is a change that undo cannot revert: joining, resetting, certificates, programs and the version of a control plane. undo is recorded as a change: a second undo restores the state before the first.\n\n${IMPACT_NOTES}`;

@@ -4,6 +4,7 @@ import { parseKubernetesVersion, releaseOfVersion } from '../base/kubernetes-ver
 import { joinLines } from '../base/text/styled.ts';
 import type { UpgradeApplyRequest } from '../fleet/use-cases/open-upgrade-apply.ts';
 import type { UpgradeNodeRequest } from '../fleet/use-cases/open-upgrade-node.ts';
+import { isSinglePhase } from '../host/run-settings.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
@@ -33,7 +34,7 @@ import {
   kubeletRunRequest,
   planRequest,
 } from './request-parts.ts';
-import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
+import { addHostRolloutOptions, addOrderOption, canaryOption, rulesRequest } from './rollout-options.ts';
 import { CONTROL_PLANE_HOST_HELP, defineDiff, defineUpgradePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
@@ -51,9 +52,12 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
     addPageOptions(
       addReasonOption(
         addConfirmOptions(
-          addHostRolloutOptions(
-            addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
-            '1',
+          addOrderOption(
+            addHostRolloutOptions(
+              addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+              canaryOption('1 of each role'),
+            ),
+            'as given',
           ),
         ),
       ),
@@ -111,6 +115,7 @@ function addUpgradeOptions(command: Command): Command {
 }
 
 function upgradeRequest(args: readonly string[], options: CommandOptions): WithPlan<UpgradeNodeRequest> & PageFlags {
+  const rules = rulesRequest(options, { namesCanary: true });
   return {
     ...pageFlags(options),
     config: flagText(options, 'config'),
@@ -120,7 +125,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): WithP
     fields: fieldsRequest(options),
     plan: planRequest(options),
     run: kubeletRunRequest(options, phaseName(args)),
-    rules: rulesRequest(options),
+    rules: { ...rules, canary: rules.canary ?? { hosts: 1 } },
     writing: writingRequest(options, 'upgrade node'),
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
@@ -238,7 +243,7 @@ async function runUpgradeApply(services: Services, request: WithPlan<UpgradeAppl
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
     applied: ({ version, run, left }) => {
-      if (run.onlyPhase !== undefined) return;
+      if (isSinglePhase(run)) return;
       const isComplete = left.length === 0;
       services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },

@@ -122,7 +122,8 @@ export function watchRun(
     showEnd: ({ outcomes }) => {
       const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
       services.runEnded?.(data);
-      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs: clock.now().getTime() - record.startedAt.getTime() });
+      const elapsedMs = clock.now().getTime() - record.startedAt.getTime();
+      if (!asEvents) return showRecap(services, { outcomes, retryCommand, elapsedMs, gates: record.gates });
       reporter.report({ level: 'info', code: 'RUN_ENDED', message: summaryLine(outcomes), data });
     },
   };

@@ -95,3 +95,13 @@ function confirmMs(options: CommandOptions): number | null | undefined {
     throw usageError(`--confirm-timeout ${text} is not a duration from 10s to 24h`, 'Use a duration such as --confirm-timeout 5m');
   return ms;
 }
+
+/**
+ * `--to` of an undo. @param history the command that shows the ids
+ * @throws AppError USAGE (exit code 2)
+ */
+export function undoIdOf(options: CommandOptions, history = 'fleet history'): string | undefined {
+  const id = flagText(options, 'to');
+  if (id === undefined || id === 'oldest' || /^[0-9a-f]{4,}(?:-[0-9]+)?$/.test(id)) return id;
+  throw usageError(`--to ${id} is not the id of a run`, `Pass an id of kubeletadm ${history}, with at least 4 characters, or oldest`);
+}

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { Position, Problem } from '../base/errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import { printable } from '../base/text/printable.ts';
 import {
@@ -15,12 +15,7 @@ import {
 import { formatFieldPath, type PathSegment, showFieldPath } from './field-path.ts';
 import { type FieldTree, fieldTreeOf } from './field-tree.ts';
 import { entryOf, type SourceDocument, type SourceEntry, type SourceMap, type SourceNode, sourceToJson } from './source.ts';
-
-export interface WrittenOrigin {
-  readonly position: Position;
-  /** As written; differs from the model's path when an older version was converted. */
-  readonly path: string;
-}
+import type { FieldLocation } from './typed-problems.ts';
 
 /** Code and hint of a problem that a schema reports, passed in the `params` of a zod issue. */
 export interface IssueParams {
@@ -45,13 +40,13 @@ export function readDocument<T>(
   document: SourceDocument,
   schema: z.ZodType<T>,
   grammar: DocumentGrammar,
-): { readonly value: T; readonly problems: readonly Problem[]; readonly origins: ReadonlyMap<string, WrittenOrigin> } {
+): { readonly value: T; readonly problems: readonly Problem[]; readonly origins: ReadonlyMap<string, FieldLocation> } {
   const tree = fieldTreeOf(schema);
   const reader = new Reader(document, tree, grammar);
   const json = reader.read(document.root as SourceNode, tree, []);
   const { value, issues } = parsePruned(schema, json ?? {});
   for (const issue of issues) reader.report(issue);
-  let origins: ReadonlyMap<string, WrittenOrigin> | null = null;
+  let origins: ReadonlyMap<string, FieldLocation> | null = null;
   return {
     value,
     problems: reader.problems,
@@ -152,8 +147,8 @@ class Reader {
 }
 
 /** The positions of all known and unknown members, by path. */
-function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<string, WrittenOrigin> {
-  const origins = new Map<string, WrittenOrigin>();
+function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<string, FieldLocation> {
+  const origins = new Map<string, FieldLocation>();
   const place = (steps: readonly PathSegment[], offset: number): void => {
     const path = formatFieldPath(steps);
     origins.set(path, { position: document.positionAt(offset), path });

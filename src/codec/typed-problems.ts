@@ -1,7 +1,7 @@
 import type { Position, Problem } from '../base/errors.ts';
 import type { ScalarFault } from './scalar.ts';
 
-/** The location of a problem: position in the file and path of the field. */
+/** The location of a field in a file. The path is as written; it differs from the model's when an older version was converted. */
 export interface FieldLocation {
   readonly path: string;
   readonly position: Position;

@@ -10,6 +10,11 @@ export function parseAmount(text: string): Amount | null {
   return value > 100 ? null : { percent: value };
 }
 
+/** `5` or `20%`, as `parseAmount` reads. */
+export function formatAmount(amount: Amount): string {
+  return 'hosts' in amount ? String(amount.hosts) : `${amount.percent}%`;
+}
+
 export function hostsOf(amount: Amount, total: number): number {
   return 'hosts' in amount ? amount.hosts : Math.floor((total * amount.percent) / 100);
 }

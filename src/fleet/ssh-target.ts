@@ -16,8 +16,10 @@ export function fleetSshTarget(
   const { connectTimeoutMs, jumps, direct } = ssh;
   const common: SshOverrides = { ...overrides, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) };
   const own = { ...common, ...hostOverrides({ name, ...ssh }, directory, overrides) };
-  if (jumps.length === 0) return pinned(resolveSshTarget(ssh.address, config, direct ? { ...own, proxyJump: 'none' } : own), ssh);
-  const target = resolveSshTarget(ssh.address, config, { ...own, proxyJump: 'none' });
+  const isDirect = direct || jumps.length > 0;
+  const resolved = resolveSshTarget(ssh.address, config, isDirect ? { ...own, proxyJump: 'none' } : own);
+  const target = ssh.importedFrom === undefined ? resolved : { ...resolved, importedFrom: ssh.importedFrom };
+  if (jumps.length === 0) return pinned(target, ssh);
   const { proxyJump: _, name: __, user: ___, port: ____, ...shared } = common;
   const hops = jumps.flatMap((jump, i) => {
     // The first bastion uses the route of ssh_config, the others are reached from the previous one.

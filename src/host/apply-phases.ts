@@ -10,7 +10,7 @@ import type { NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
-import { comparableChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
+import { comparableChanges, isSamePlan, type PlanDifference, planDifference } from './plan/same-plan.ts';
 
 export async function planPhases<Input>(
   phases: readonly Phase<Input>[],
@@ -170,10 +170,11 @@ async function observeBefore<Input>(
 export function reportDifference(
   reporter: Reporter,
   about: { readonly host: string; readonly phase?: string },
-  { difference, between }: { readonly difference: string; readonly between: string },
+  { difference: { fields, diff }, between }: { readonly difference: PlanDifference; readonly between: string },
 ): void {
-  if (difference === '') return;
-  reporter.report({ level: 'info', code: 'PLAN_DIFFERENCE', ...about, message: `difference between ${between}:\n${difference}` });
+  const lines = diff === '' ? fields : [...fields, diff];
+  if (lines.length === 0) return;
+  reporter.report({ level: 'info', code: 'PLAN_DIFFERENCE', ...about, message: `difference between ${between}:\n${lines.join('\n')}` });
 }
 
 /** A plan that no longer matches. Exit code 3: nothing was changed. */

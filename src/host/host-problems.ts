@@ -19,15 +19,12 @@ function hostError(
 
 /** Why a connection failed whose host name has no address. */
 export const NO_SUCH_NAME = 'host name not found';
-const NAME_HINT = 'Check the spelling of the name, HostName in the SSH configuration, and the DNS settings';
 
 /** `address` is that of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as `connection refused`. */
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string | undefined }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
-    hint:
-      input.hint ??
-      (input.why === NO_SUCH_NAME ? NAME_HINT : 'Check address, port, network and firewall, and that the SSH server is running'),
+    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server is running',
   });
 }
 
@@ -112,7 +109,7 @@ export function hostAuthFailed(
     message: `${address} rejected user ${user}: ${clauses.join('; ')}`,
     hint:
       tried.length === 0
-        ? 'Set IdentityFile in ssh_config, or add a private key to the SSH agent'
+        ? `${skipped.length === 0 ? 'Set' : 'Fix the skipped keys or agents, set'} IdentityFile in ssh_config, or add a private key to the SSH agent`
         : `Add the public key to authorized_keys of ${user} on the host, or set the correct user and key in ssh_config`,
   });
 }

@@ -8,13 +8,16 @@ import type { Warning } from './plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
 import { runHost } from './run-host.ts';
-import type { RunSettings } from './run-settings.ts';
+import { isSelectedBy, type RunSettings } from './run-settings.ts';
 
-export interface Prepared<Input> {
-  readonly input: Input;
+export interface CheckResult {
   readonly warnings: readonly Warning[];
   /** Problems that forbid any change. With `--dry-run` the plan is shown all the same. */
   readonly refusals: readonly Problem[];
+}
+
+export interface Prepared<Input> extends CheckResult {
+  readonly input: Input;
   /** The Node of the host, which no other host of the run may claim. Null: unknown. */
   readonly node?: NodeClaim | null;
   /** The Node of the host is not Ready. Absent: it is, or its state is unknown. */
@@ -51,6 +54,8 @@ export interface WorkflowResult {
   readonly isDown?: boolean;
   /** A control plane: changed while no other host of the run is. Default: false. */
   readonly isExclusive?: boolean;
+  /** Stage of the host in the run, if only its inspection shows the stage. */
+  readonly stage?: number;
 }
 
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */
@@ -107,11 +112,6 @@ export async function planWorkflow<Options, Input>(
       }
     },
   };
-}
-
-/** Whether the name that a user gave selects a phase: its own name, or the name of its parent. */
-export function isSelectedBy(phase: string, name: string): boolean {
-  return phase === name || phase.startsWith(`${name}/`);
 }
 
 /** All workflows have this phase. It only reads, while the workflow is prepared. */

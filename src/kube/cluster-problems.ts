@@ -1,4 +1,5 @@
 import { AppError, type AppErrorOptions } from '../base/errors.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import { describeRef, type KubeObject, type ObjectRef, refOf } from './object.ts';
 
 const NOT_AN_API_SERVER =
@@ -10,6 +11,43 @@ export interface Refusal {
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly hint?: string | undefined;
+  readonly kubeconfig?: NamedKubeconfig | null;
+}
+
+/** A kubeconfig of the operator, for messages. */
+export interface NamedKubeconfig {
+  readonly file: string;
+  readonly context: string;
+  readonly user: string | null;
+  /** Source of the path, such as `--kubeconfig`. */
+  readonly origin: string;
+}
+
+/** Replaces "the kubeconfig" in a hint by its path, its context, and the source of the path. Null: the hint is unchanged. */
+export function nameKubeconfig(hint: string, kubeconfig: NamedKubeconfig | null | undefined): string {
+  return kubeconfig == null ? hint : hint.replace('the kubeconfig', () => kubeconfigText(kubeconfig));
+}
+
+function kubeconfigText({ file, context, origin }: NamedKubeconfig): string {
+  const about = [`context ${JSON.stringify(context)}`, ...(file === origin ? [] : [`from ${origin}`])];
+  return `the kubeconfig ${file} (${about.join(', ')})`;
+}
+
+/** The user that was denied, and a command that checks the permission; undefined: another rejection, as of an admission plugin. */
+function deniedHint(reported: string, kubeconfig: NamedKubeconfig | null | undefined): string | undefined {
+  const denied = /User "([^"]*)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/.exec(reported);
+  if (denied === null || kubeconfig == null) return undefined;
+  const [, user, verb, resource, group, namespace] = denied;
+  const { file, context } = kubeconfig;
+  if (user === 'system:anonymous')
+    return `The user ${JSON.stringify(kubeconfig.user ?? '')} in ${kubeconfigText(kubeconfig)} has no credentials. Pass another kubeconfig with --kubeconfig`;
+  const check = [
+    `kubectl auth can-i ${verb} ${resource}${group === '' ? '' : `.${group}`}`,
+    ...(namespace === undefined ? [] : [`-n ${namespace}`]),
+    ...(file === kubeconfig.origin ? [] : [`--kubeconfig ${quoteShell(file)}`]),
+    `--context ${quoteShell(context)}`,
+  ].join(' ');
+  return `Grant the permission to the user of ${kubeconfigText(kubeconfig)}, or pass the kubeconfig of an administrator with --kubeconfig. To check, run ${check}`;
 }
 
 /** `why` is a clause ("connection refused"), `hint` suggests the next check. */
@@ -74,7 +112,9 @@ export function clusterWatchInvalid(what: string, why: string): AppError {
 export function clusterRefused(what: string, refusal: Refusal, options?: AppErrorOptions): AppError {
   const code = refusalCode(refusal);
   const reported = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
-  const hint = refusal.hint ?? HINTS[code];
+  const general = HINTS[code];
+  const hint =
+    refusal.hint ?? (general === undefined ? deniedHint(reported, refusal.kubeconfig) : nameKubeconfig(general, refusal.kubeconfig));
   return new AppError({ code, message: `cannot ${what}: ${reported}`, hint }, options);
 }
 

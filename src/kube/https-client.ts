@@ -10,7 +10,9 @@ export type Trust =
   /** By the CAs of the local host, for servers on the internet. */
   | { readonly kind: 'machine' }
   /** By comparison with one certificate, the first of a PEM text; its names, dates and issuer are ignored. */
-  | { readonly kind: 'certificate'; readonly pem: string };
+  | { readonly kind: 'certificate'; readonly pem: string }
+  /** No TLS: the URL has http://. */
+  | { readonly kind: 'plain' };
 
 export interface HttpsRequest {
   readonly url: string;

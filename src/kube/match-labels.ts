@@ -6,7 +6,10 @@ import type { Labels } from './label-selector.ts';
  * An unknown operator matches nothing, as for the disruption controller.
  * @see k8s.io/apimachinery pkg/apis/meta/v1 LabelSelectorAsSelector (1.36)
  */
-export function matchesLabels({ matchLabels, matchExpressions }: JsonObject, labels: Labels): boolean {
+export function matchesLabels(
+  { matchLabels, matchExpressions }: { readonly matchLabels?: unknown; readonly matchExpressions?: unknown },
+  labels: Labels,
+): boolean {
   const equal = Object.entries(isJsonObject(matchLabels) ? matchLabels : {});
   return equal.every(([key, value]) => labels[key] === value) && matchesExpressions(matchExpressions, labels);
 }

@@ -29,6 +29,8 @@ export const RESOURCES: readonly ResourceType[] = [
   inNamespace('v1', 'Secret', 'secrets'),
   inNamespace('v1', 'ServiceAccount', 'serviceaccounts'),
   inNamespace('v1', 'Service', 'services'),
+  clusterWide('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions'),
+  inNamespace('apps/v1', 'ControllerRevision', 'controllerrevisions'),
   inNamespace('apps/v1', 'DaemonSet', 'daemonsets'),
   inNamespace('apps/v1', 'Deployment', 'deployments'),
   inNamespace('apps/v1', 'ReplicaSet', 'replicasets'),

@@ -1,20 +1,17 @@
 import type { MemberOutcome } from './member-outcome.ts';
+import { type OrderRules, type PlacedMember, spreadOver, stageOf, startOrder } from './start-order.ts';
 
 /** `waiting` is not inspected yet; `queued` is inspected and has changes. */
 export type MemberState = 'waiting' | 'inspecting' | 'queued' | MemberOutcome;
 
 /** A host or a Node of a rollout as it is now. */
-export interface RolloutMember {
+export interface RolloutMember extends PlacedMember {
   readonly name: string;
   readonly state: MemberState;
-  /** Unavailable, for any reason; absent: unknown. */
-  readonly isDown?: boolean;
   /** Ended without a change, but its state was verified: it counts as a successful canary. */
   readonly isVerified?: boolean;
   /** Its change was started. */
   readonly isStarted?: boolean;
-  /** A member starts when all members of lower stages have ended. Default: 0. */
-  readonly stage?: number | undefined;
   /** Changed while no other member is, and inspected after the other exclusive members that already started have ended. */
   readonly isExclusive?: boolean | undefined;
   /** Required by the others: if this member fails, they are not started. */
@@ -22,11 +19,13 @@ export interface RolloutMember {
 }
 
 /** Limits on how fast a change reaches many hosts or Nodes, and when a rollout stops. */
-export interface RolloutRules {
+export interface RolloutRules extends OrderRules {
   /** Number of members that are changed first; others start only after these succeeded. */
   readonly canary: number;
   /** Names in the order in which members are canaries, also before earlier stages. Absent: the order of the run, by stage. */
   readonly canaryOrder?: readonly string[];
+  /** Canaries wait for earlier stages, and each stage has its own. Default: false. */
+  readonly hasCanaryPerStage?: boolean;
   /** Maximum number of members in progress or down at the same time. */
   readonly maxUnavailable: number;
   /** Names of hosts outside of the run that are down: they use up `maxUnavailable` as well. */
@@ -41,8 +40,6 @@ export interface RolloutRules {
   readonly cautious?: boolean;
   /** A batch starts only when the previous one has ended. Default: a member starts as soon as another has ended. */
   readonly inBatches?: boolean;
-  /** Members that are down are first, because the change may repair them. Default: last. */
-  readonly downFirst?: boolean;
   /** Number of members inspected or changed at the same time. Default: no limit. */
   readonly parallel?: number;
   /** Number of members inspected, queued or changed at the same time, unless all are inspected first. Default: no limit. */
@@ -96,12 +93,19 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
   };
 }
 
+/** Members that are changed together. `isDown`: they are down before. */
+export interface PlannedBatch {
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  readonly isDown: boolean;
+}
+
 /**
  * The batches if every member succeeds; those of members that are down (`isDown`) have an unpredictable result.
  * `blocked` names the members whose unavailability prevents any start.
  */
 export function planBatches(members: readonly RolloutMember[], rules: RolloutRules) {
-  const batches: { readonly names: readonly string[]; readonly isCanary: boolean; readonly isDown: boolean }[] = [];
+  const batches: PlannedBatch[] = [];
   let now = members.map(succeeding);
   for (;;) {
     const { start, isCanary, blocked } = nextStep(now, rules);
@@ -123,9 +127,9 @@ function succeeding(member: RolloutMember): RolloutMember {
 
 /** The members by state, and the limits that follow from them. */
 interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 'stopped'> {
-  /** By stage. */
+  /** In start order. */
   readonly waiting: readonly M[];
-  /** By stage. */
+  /** In start order. */
   readonly queued: readonly M[];
   readonly inspecting: readonly M[];
   readonly active: readonly M[];
@@ -137,55 +141,49 @@ interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 's
   readonly canariesLeft: number;
   /** Members of later stages do not start yet. */
   readonly openStage: number;
+  /** Whether a member is of no later stage and no later zone. */
+  readonly isOpen: (member: M) => boolean;
 }
 
 function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): View<M> {
-  const counts = { passed: 0, failed: 0, broken: 0, refused: 0, started: 0, total: members.length };
-  let [unavailable, openStage] = [rules.othersDown?.length ?? 0, Number.POSITIVE_INFINITY];
   const byState: Record<'waiting' | 'queued' | 'inspecting' | 'in-progress', M[]> = {
     waiting: [],
     queued: [],
     inspecting: [],
     'in-progress': [],
   };
+  let [unavailable, openStage] = [rules.othersDown?.length ?? 0, Number.POSITIVE_INFINITY];
   for (const member of members) {
-    const { state, isDown, isVerified, isStarted } = member;
+    const { state, isDown } = member;
     if (state === 'waiting' || state === 'queued' || state === 'inspecting' || state === 'in-progress') {
       byState[state].push(member);
       openStage = Math.min(openStage, stageOf(member));
     }
-    if (state === 'changed' || isVerified === true) counts.passed++;
-    if (FAILURES.has(state)) counts.failed++;
-    if (BROKEN.has(state)) counts.broken++;
-    if (state === 'refused' && isStarted !== true) counts.refused++;
-    if (isStarted === true) counts.started++;
     if (isDown === true || state === 'in-progress') unavailable++;
   }
-  const isCanary = counts.passed < rules.canary;
+  const counts = countsOf(members, rules, openStage);
+  const isCanary = counts.canariesPassed < rules.canary;
   const missing = members.find(({ state, isNeeded }) => isNeeded === true && (FAILURES.has(state) || state === 'unreachable'));
   const isObserving = rules.observesFirst === true && counts.broken === 0 && byState.waiting.length + byState.inspecting.length > 0;
   const limit = isObserving ? null : limitReached(rules, counts);
   const stopped = missing === undefined ? limit : `the other hosts need ${missing.name}, which failed`;
   const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable, rules.parallel ?? Number.POSITIVE_INFINITY);
   const active = byState['in-progress'];
-  const byStage = (a: M, b: M): number => stageOf(a) - stageOf(b);
+  const { byTurn, isOpen } = startOrder(members, rules, { openStage, isLeft: ({ state }) => UNFINISHED.has(state) });
   return {
-    waiting: byState.waiting.sort(byStage),
-    queued: byState.queued.sort(byStage),
+    waiting: byState.waiting.sort(byTurn),
+    queued: byState.queued.sort(byTurn),
     inspecting: byState.inspecting,
     active,
     room: Math.min(most - active.length, rules.maxUnavailable - unavailable),
-    canaries: isCanary ? canaryCandidates(members, rules, openStage) : [],
-    canariesLeft: rules.canary - counts.passed,
+    canaries: isCanary ? canaryCandidates(members, rules, openStage).sort(rankBy(rules, byTurn)) : [],
+    canariesLeft: rules.canary - counts.canariesPassed,
     openStage,
+    isOpen,
     isCanary,
     maxConcurrent: most,
     stopped,
   };
-}
-
-function stageOf({ stage = 0 }: RolloutMember): number {
-  return stage;
 }
 
 interface Counts {
@@ -198,10 +196,30 @@ interface Counts {
   readonly refused: number;
   readonly started: number;
   readonly total: number;
+  /** `passed` and `broken` of the stages whose canaries are not finished. */
+  readonly canariesPassed: number;
+  readonly canariesBroken: number;
 }
 
-function stepSize({ canary, maxUnavailable, cautious = false }: RolloutRules, { passed, broken }: Counts): number {
-  if (passed < canary) return canary - passed;
+function countsOf(members: readonly RolloutMember[], { hasCanaryPerStage = false }: RolloutRules, openStage: number): Counts {
+  const counts = { passed: 0, failed: 0, broken: 0, refused: 0, started: 0, total: members.length, canariesPassed: 0, canariesBroken: 0 };
+  for (const member of members) {
+    const { state, isVerified, isStarted } = member;
+    const isOfCanaries = !hasCanaryPerStage || stageOf(member) >= openStage;
+    const [isPassed, isBroken] = [state === 'changed' || isVerified === true, BROKEN.has(state)];
+    if (isPassed) counts.passed++;
+    if (FAILURES.has(state)) counts.failed++;
+    if (isBroken) counts.broken++;
+    if (state === 'refused' && isStarted !== true) counts.refused++;
+    if (isStarted === true) counts.started++;
+    if (isPassed && isOfCanaries) counts.canariesPassed++;
+    if (isBroken && isOfCanaries) counts.canariesBroken++;
+  }
+  return counts;
+}
+
+function stepSize({ canary, maxUnavailable, cautious = false }: RolloutRules, { passed, broken, canariesPassed }: Counts): number {
+  if (canariesPassed < canary) return canary - canariesPassed;
   return cautious && canary > 0 ? Math.max(1, 2 * passed - broken) : maxUnavailable;
 }
 
@@ -210,9 +228,9 @@ const DEFAULT_MAX_FAIL = 10;
 
 function limitReached(
   { canary, maxFail, cautious = false, stopsIfRefused = false }: RolloutRules,
-  { passed, failed, broken, refused, started, total }: Counts,
+  { passed, failed, broken, refused, started, total, canariesPassed, canariesBroken }: Counts,
 ): string | null {
-  if (broken > 0 && passed < canary) return 'the first host to be changed failed';
+  if (canariesBroken > 0 && canariesPassed < canary) return 'the first host to be changed failed';
   const changed = passed + broken;
   const limit = Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
   if (cautious && broken > limit)
@@ -227,22 +245,35 @@ function limitReached(
  * The members that may become canaries, in order. Canaries of a given order are changed before earlier stages, except
  * before a member that the later stages require.
  */
-function canaryCandidates<M extends RolloutMember>(members: readonly M[], { canaryOrder }: RolloutRules, openStage: number): readonly M[] {
+function canaryCandidates<M extends RolloutMember>(
+  members: readonly M[],
+  { canaryOrder, hasCanaryPerStage = false }: RolloutRules,
+  openStage: number,
+): M[] {
   const left = members.filter(({ state, isDown }) => UNFINISHED.has(state) && (isDown !== true || state !== 'queued'));
-  if (canaryOrder === undefined) return left.filter((member) => stageOf(member) <= openStage);
-  const ranks = new Map(canaryOrder.map((name, rank) => [name, rank]));
-  const rankOf = ({ name }: M): number => ranks.get(name) ?? members.length;
+  if (canaryOrder === undefined || hasCanaryPerStage) return left.filter((member) => stageOf(member) <= openStage);
   const last = Math.min(...left.flatMap((member) => (member.isNeeded === true ? [stageOf(member)] : [])), Number.POSITIVE_INFINITY);
-  return left.filter((member) => stageOf(member) <= last).sort((a, b) => rankOf(a) - rankOf(b));
+  return left.filter((member) => stageOf(member) <= last);
+}
+
+/** Canaries of a given order first. */
+function rankBy<M extends RolloutMember>({ canaryOrder = [] }: RolloutRules, byTurn: (a: M, b: M) => number) {
+  const ranks = new Map(canaryOrder.map((name, rank) => [name, rank]));
+  const rankOf = ({ name }: M): number => ranks.get(name) ?? canaryOrder.length;
+  return (a: M, b: M): number => rankOf(a) - rankOf(b) || byTurn(a, b);
 }
 
 function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRules): readonly M[] {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room, maxConcurrent } = view;
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, isOpen, room, maxConcurrent } = view;
   const { parallel = Number.POSITIVE_INFINITY, observesFirst = false, inBatches = false, downFirst = false } = rules;
   if (inBatches && active.length > 0) return [];
   if (observesFirst && waiting.length + inspecting.length > 0) return [];
   const free = Math.max(0, parallel - inspecting.length - active.length);
-  const ready = queued.filter((member) => stageOf(member) <= openStage);
+  const open = queued.filter(isOpen);
+  // Members that are down may prevent the inspection of the zone that is next.
+  const isNext = (member: M): boolean => stageOf(member) <= openStage && isToInspect(member, view, rules);
+  const isStuck = open.length + active.length + inspecting.length === 0 && !waiting.some(isNext);
+  const ready = isStuck ? queued.filter((member) => stageOf(member) <= openStage) : open;
   const down = ready.filter(({ isDown }) => isDown === true);
   const most = inBatches ? free : Math.min(free, Math.max(0, maxConcurrent - active.length));
   if (down.length > 0 && (downFirst || (down.length === ready.length && isLast(view, rules))))
@@ -251,23 +282,30 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
   const candidates = isCanary
     ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')
     : ready.filter(({ isDown }) => isDown !== true);
-  return compatible(active, candidates.slice(0, Math.min(Math.max(0, room), free)));
+  const count = Math.min(Math.max(0, room), free);
+  return compatible(active, rules.order === 'spread' && !isCanary ? spreadOver(active, candidates, count) : candidates.slice(0, count));
 }
 
 /** Whether only members that are down are left in the open stage, and no canary that is not down, also of a later stage. */
 function isLast<M extends RolloutMember>(view: View<M>, rules: RolloutRules): boolean {
-  const { waiting, queued, inspecting, active, canaries, canariesLeft, openStage } = view;
+  const { waiting, inspecting, active, canaries, canariesLeft, openStage } = view;
   if (active.some(({ isDown }) => isDown !== true)) return false;
-  const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-  // Queued members that are down may leave no connection for the inspection of others.
-  const isFull = queued.length + active.length >= (rules.maxOpen ?? Number.POSITIVE_INFINITY);
-  const isToInspect = (member: M): boolean => !isFull && (member.isExclusive !== true || !isHeld);
-  const others = [...inspecting, ...waiting.filter(isToInspect)];
+  const others = [...inspecting, ...waiting.filter((member) => isToInspect(member, view, rules))];
   if (others.some((member) => stageOf(member) <= openStage)) return false;
   const next = canaries.slice(0, Math.min(canariesLeft, canariesInspected(rules)));
   return !next.some(
-    (member) => member.state === 'queued' || member.state === 'inspecting' || (member.state === 'waiting' && isToInspect(member)),
+    (member) =>
+      member.state === 'queued' || member.state === 'inspecting' || (member.state === 'waiting' && isToInspect(member, view, rules)),
   );
+}
+
+/** Whether a waiting member can be inspected before the queued ones are changed: they may use all connections, or exclude it. */
+function isToInspect<M extends RolloutMember>(
+  { isExclusive }: M,
+  { queued, active }: View<M>,
+  { maxOpen = Number.POSITIVE_INFINITY }: RolloutRules,
+): boolean {
+  return queued.length + active.length < maxOpen && (isExclusive !== true || !queued.some((member) => member.isExclusive === true));
 }
 
 /** The first of some members, up to one that may not be in progress at the same time. */

@@ -101,9 +101,11 @@ export function obstacleOf(node: KubeObject, own: OwnRun): NodeObstacle | null {
   if (owner.run === own.run || isAbandoned(owner, own)) return null;
   // Another client has uncordoned it, and the annotation is left.
   if (owner.isKept && !isCordoned(node)) return null;
-  const isOwn = owner.isKept && owner.operator === own.self.name;
-  return {
-    kind: isOwn ? 'cordoned' : owner.isKept ? 'maintenance' : 'held',
-    why: `${owner.operator} has cordoned it since ${owner.since} (${owner.reason})`,
-  };
+  if (!owner.isKept) return heldBy(owner);
+  return { kind: owner.operator === own.self.name ? 'cordoned' : 'maintenance', why: heldBy(owner).why };
+}
+
+/** A node that a run in progress holds. */
+export function heldBy({ operator, since, reason }: CordonOwner): NodeObstacle {
+  return { kind: 'held', why: `${operator} has cordoned it since ${since} (${reason})` };
 }

@@ -12,7 +12,7 @@ import {
   sshKeyRefused,
 } from '../host/host-problems.ts';
 import { isDefaultIdentity } from './resolve-target.ts';
-import { addressOf, type SshTarget } from './target.ts';
+import { addressOf, type SshTarget, unknownNameHint } from './target.ts';
 
 export interface OpensshLogin {
   /** Path of the control socket. */
@@ -147,7 +147,10 @@ const READINGS: readonly {
   { pattern: /Connection refused/, problem: unreachable('connection refused') },
   { pattern: /No route to host/, problem: unreachable('no route to host') },
   { pattern: /Network is unreachable/, problem: unreachable('network is unreachable') },
-  { pattern: /Could not resolve hostname/, problem: unreachable(NO_SUCH_NAME) },
+  {
+    pattern: /Could not resolve hostname/,
+    problem: (target, address) => hostUnreachable({ host: target.name, address, why: NO_SUCH_NAME, hint: unknownNameHint(target) }),
+  },
   {
     pattern: /timed out/,
     problem: ({ name, connectTimeoutMs }, address) =>

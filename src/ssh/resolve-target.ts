@@ -120,6 +120,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
     connectTimeoutMs: overrides.connectTimeoutMs ?? readConnectTimeoutMs(settings),
     addressFamily: readChoice(settings, 'addressfamily', { any: 'any', inet: 'inet', inet6: 'inet6' }, 'any'),
     bindAddress: settings.first.get('bindaddress')?.args[0] ?? null,
+    configFiles: config.files.map(({ path }) => path),
     warnings: [...warnings, ...(overrides.client === 'openssh' ? [] : unsupported(settings))],
   };
 }

@@ -1,5 +1,6 @@
 import type { Problem } from '../base/errors.ts';
 import type { Secret } from '../base/text/secret.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import type { KnownHostsEntry } from './known-hosts.ts';
 import type { SshPolicy } from './policy.ts';
 
@@ -47,6 +48,10 @@ export interface SshTarget {
   readonly addressFamily: 'any' | 'inet' | 'inet6';
   /** Local address to connect from. */
   readonly bindAddress: string | null;
+  /** The ssh_config files that were read, without included ones; absent: unknown. */
+  readonly configFiles?: readonly string[];
+  /** The ssh_config from which the host was imported; absent: it was not. */
+  readonly importedFrom?: string;
   /** Unsupported settings of ssh_config that affect how a host is reached. */
   readonly warnings: readonly Problem[];
 }
@@ -54,6 +59,14 @@ export interface SshTarget {
 /** `host:port` for messages, with brackets around an IPv6 address. */
 export function addressOf({ hostName, port }: SshTarget): string {
   return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+}
+
+/** Hint for a host name without an address: where HostName was read. */
+export function unknownNameHint({ configFiles = [], importedFrom }: SshTarget): string {
+  const read = configFiles.length === 0 ? 'no ssh_config was read' : `HostName was read from ${configFiles.join(' and ')}`;
+  if (importedFrom !== undefined && !configFiles.includes(importedFrom))
+    return `The host was imported from ${importedFrom}, but ${read}. Pass --ssh-config ${quoteShell(importedFrom)}, or set sshConfig in the fleet file`;
+  return `Check the spelling of the name and the DNS settings; ${read} (--ssh-config FILE reads another file)`;
 }
 
 /**

@@ -104,6 +104,10 @@ describe('failing API server', () => {
     expect(await failure(cluster.get(ref('x')))).toBe(
       `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server runs, and that its address and port are right in the kubeconfig. [CLUSTER_UNREACHABLE]`,
     );
+    const named = { text: kubeconfig({ server: `https://127.0.0.1:${port}` }, {}), file: 'my.conf', origin: 'KUBECONFIG' };
+    expect(await failure(keep(kubeCluster({ kubeconfig: named })).get(ref('x')))).toContain(
+      'are right in the kubeconfig my.conf (context "x", from KUBECONFIG). [CLUSTER_UNREACHABLE]',
+    );
   });
 
   it('an unresolvable name is reported', async () => {
@@ -123,7 +127,7 @@ describe('failing API server', () => {
     const held = server.faults.hold({ verb: 'create' });
     const cluster = admin({ requestTimeoutMs: 150 });
     expect(await failure(cluster.create(configMap('slow')))).toBe(
-      `cannot reach the API server ${server.url}: no response within 0.15 s; the server may still have processed the request (create ConfigMap default/slow). Check the address, the network and firewalls, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server ${server.url}: no response within 0.15 s; the server may still have processed the request (create ConfigMap default/slow). Check the address in the kubeconfig, the network and firewalls, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
     );
     held.release();
   });

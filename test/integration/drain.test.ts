@@ -122,6 +122,17 @@ describe('drain, uncordon and maintenance against the API server double', () => 
     expect(lifecycle('n1')).toEqual([]);
   });
 
+  it('exits with 130 if it is interrupted between two nodes', async () => {
+    const stop = new AbortController();
+    const stopAfterFirst = setInterval(() => {
+      if (lifecycle('n1').includes('Drained')) stop.abort(interrupted('SIGINT'));
+    }, 1);
+    const { code, stderr } = await runCommand(['drain', 'n1', 'n2', ...access], { signal: stop.signal });
+    clearInterval(stopAfterFirst);
+    expect([code, stderr]).toEqual([130, expect.stringContaining('interrupted')]);
+    expect(node('n2').spec.unschedulable).toBeUndefined();
+  });
+
   it.each([
     [['drain', 'n1', '--disable-eviction'], '--disable-eviction is not supported'],
     [['drain'], 'no node is selected'],

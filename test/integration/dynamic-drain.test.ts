@@ -75,6 +75,31 @@ describe('dynamic assign of a change that needs a drained node', () => {
     return seen;
   };
 
+  it('does not refuse a change for pods that the drain evicts, but for those that stay', async () => {
+    await fleet.cluster.create(drainPod('web-2', 'n1'));
+    const { code, stderr } = await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run');
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('PODS_AT_RISK')]);
+    for (const name of ['proxy', 'cni']) await fleet.cluster.create(drainPod(name, 'n1', { of: `DaemonSet/${name}` }));
+    const refused = await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run');
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('PODS_AT_RISK')]);
+    expect((await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run', '--allow-pod-loss')).code).toBe(0);
+  });
+
+  it('refuses it with --no-drain', async () => {
+    await fleet.cluster.create(drainPod('web-2', 'n1'));
+    const { code, stderr } = await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run', '--no-drain');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('PODS_AT_RISK')]);
+  });
+
+  it('skips a node that others have in maintenance, and continues with the others', async () => {
+    const status = { conditions: [{ type: 'MaintenanceInProgress', status: 'True', reason: 'Firmware', message: 'by the hardware team' }] };
+    await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'strategic', { status }, { subresource: 'status' });
+    const { code, stdout, stderr } = await assign('topologyManagerScope: pod');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('2 nodes: 1 changed, 1 skipped.')]);
+    expect(stderr).toContain('n1 warning: skipped: its condition MaintenanceInProgress is True (Firmware: by the hardware team)');
+    expect(await assigned()).toBe(1);
+  });
+
   it('drains each node before it is assigned, and returns it to service', async () => {
     const seen = watchNodes();
     const { code, stderr } = await assign('topologyManagerScope: pod');

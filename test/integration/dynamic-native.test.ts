@@ -395,7 +395,7 @@ describe('dynamic reset, status, history, gc', () => {
       history
         .trimEnd()
         .split('\n')
-        .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
+        .map((line) => line.replace(/^\S+ +\S+ +/, '').replace(/@\d+$/, '')),
     ).toEqual([
       'CHANGE',
       expect.stringMatching(`^\\S+@\\S+ assigned ${source}$`),
@@ -405,6 +405,19 @@ describe('dynamic reset, status, history, gc', () => {
       expect.stringMatching(/^\S+@\S+ removed the assignment$/),
       'changed to the local configuration',
     ]);
+  });
+
+  it('undo returns to the previous ConfigMap, then to the local configuration, unless kubectl has assigned another one', async () => {
+    await begin();
+    const [first, second] = [await push(GOOD), await push(payload('maxPods: 78'))];
+    for (const source of [first, second]) await dynamic('assign', 'n1', '--configmap', source);
+    expect((await dynamic('undo', 'n1', '--yes')).code).toBe(0);
+    expect(world.kubelet.configz?.maxPods).toBe(77);
+    expect((await dynamic('undo', 'n1', '--yes', '--to', 'oldest')).code).toBe(0);
+    expect(await world.status()).toEqual({});
+    await world.assign('other');
+    const { code, stderr } = await dynamic('undo', 'n1', '--yes');
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/n1: \S+\/other\/\S+ was assigned by .*\[UNDO_MOVED\]/)]);
   });
 
   it('report that a leftover status message has no meaning', async () => {
@@ -424,7 +437,7 @@ describe('dynamic reset, status, history, gc', () => {
     await dynamic('assign', 'n1', '--configmap', used);
     expect((await dynamic('gc')).stdout).toBe('Nothing to delete: every ConfigMap is in use or newer than --older-than.\n');
     expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
-      `- ConfigMap ${unused.split('/').slice(0, 2).join('/')}: not assigned, active or last known good on any node`,
+      `- ConfigMap ${unused.split('/').slice(0, 2).join('/')}: not assigned, active, last known good or previous on any node`,
     );
     expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
     const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });

@@ -100,6 +100,37 @@ describe('dynamic assign of many nodes', () => {
     expect((await dynamic('assign', 'n1', '--configmap', late, ...options)).code).toBe(0);
   });
 
+  it('proceeds zone by zone, with a canary by label and the control plane last, as planned', async () => {
+    fleet = await agentFleet(NODES);
+    const zones = { n1: 'b', n2: 'a', n3: 'b', n4: 'a', n5: 'b', n6: 'a' };
+    for (const [name, zone] of Object.entries(zones)) {
+      const more = name === 'n3' ? { pool: 'edge' } : name === 'n1' ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+      const labels = { 'topology.kubernetes.io/zone': zone, ...more };
+      await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'merge', { metadata: { labels } });
+    }
+    const source = await push(50);
+    const argv = ['assign', ...NODES, '--configmap', source, '--canary', 'pool=edge', '--order', 'zone', '--max-unavailable', '2'];
+    const planned = await dynamic(...argv, '--dry-run', '-o', 'json');
+    const steps = [...planned.stdout.matchAll(/"reason":\s*"(batch [0-9])[^"]*"/g)].map(([, batch]) => batch);
+    expect(steps).toEqual(['batch 1', 'batch 2', 'batch 2', 'batch 3', 'batch 4', 'batch 5']);
+    const { code, stderr } = await dynamic(...argv);
+    expect(code, stderr).toBe(0);
+    expect(batchesIn(stderr)).toEqual([
+      'batch 1 (canary), 1 node: n3',
+      'batch 2, 2 nodes: n2, n4',
+      'batch 3, 1 node: n6',
+      'batch 4, 1 node: n5',
+      'batch 5, 1 node: n1',
+    ]);
+    // A node with the assignment does not replace the named canary.
+    const next = await push(51);
+    expect((await dynamic('assign', 'n2', '--configmap', next)).code).toBe(0);
+    const rest = await dynamic('assign', ...NODES, '--configmap', next, '--canary', 'n3', '--dry-run', '-o', 'json');
+    expect([...rest.stdout.matchAll(/"reason":\s*"(batch 1[^:]*):/g)].map(([, batch]) => batch)).toEqual(['batch 1, canary']);
+    const unknown = await dynamic('assign', ...NODES, '--configmap', source, '--canary', 'n9');
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('--canary n9: no selected node has this name or label')]);
+  });
+
   it('proceeds batch by batch, the canary first', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
@@ -495,7 +526,7 @@ describe('dynamic assign of many nodes', () => {
     [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable must be at least 1, not 0'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120% is neither a number'],
-    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one is neither a number'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', '120%'], '--canary 120% is neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready 5 is not a valid duration'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary cannot be combined with --wait none'],
   ])('rejects %j', async (argv, reported) => {

@@ -11,7 +11,6 @@ import type { Host } from '../../src/host/access/host.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Operation } from '../../src/host/operation/operation.ts';
 import { renderOperations, renderQueries, shellLoader } from '../../src/host/remote-program.ts';
-import { remoteProgramContract } from '../contract/remote-program.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { type ShellOptions, shellTransport } from '../support/shell-transport.ts';
 import { findProgram, onlyPrograms, SHELLS } from '../support/shells.ts';
@@ -24,9 +23,6 @@ const write = (path: string, content: string | SensitiveText = 'x\n', mode = 0o6
   mode,
   owner: 'root:root',
 });
-
-// The other shells that hosts have: test/slow/remote-program.test.ts.
-SHELLS.filter(({ name }) => name === 'dash').forEach(remoteProgramContract);
 
 /** The required programs, in addition to the HTTP client; all in coreutils. */
 const BASE_PROGRAMS = ['sh', 'id', 'cat', 'stat', 'readlink', 'ls', 'tr', 'sed', 'grep', 'head', 'timeout', 'true'];

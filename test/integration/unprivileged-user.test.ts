@@ -1,14 +1,12 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundle } from '../support/bundle.ts';
 import { requirement } from '../support/requirement.ts';
+import { builtProgram } from '../support/run-bundle.ts';
 
 const OTHER_USER = 65534;
-const SOURCES = fileURLToPath(new URL('../../src', import.meta.url));
 const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint: {advertiseAddress: 10.0.0.10}
@@ -25,10 +23,13 @@ describe.skipIf(requirement('an unprivileged user', process.getuid?.() === 0 ? n
   () => {
     let top = '';
     let program = '';
-    beforeAll(async () => {
+    beforeAll(() => {
       top = mkdtempSync(join(tmpdir(), 'kubeletadm-csr-'));
       chmodSync(top, 0o755);
-      program = await bundle(join(SOURCES, 'bin.ts'), top);
+      // This user may not be able to read the working copy.
+      program = join(top, 'kubeletadm.mjs');
+      cpSync(builtProgram(), program);
+      cpSync(join(dirname(builtProgram()), 'chunks'), join(top, 'chunks'), { recursive: true });
       writeFileSync(join(top, 'config.yaml'), CONFIG);
       mkdirSync(join(top, 'own'));
       chownSync(join(top, 'own'), OTHER_USER, OTHER_USER);

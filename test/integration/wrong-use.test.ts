@@ -57,8 +57,12 @@ describe('an invalid command line', () => {
     ['a misspelt name of subcommands', ['statsu'], 'unknown command statsu. Did you mean status?'],
     ['a misspelt name of subcommands, with their option', ['statsu', '-f', 'a'], 'unknown command statsu. Did you mean status?'],
     ['a misspelt name of another program', ['rolback'], 'unknown command rolback. Did you mean undo, fleet revert or dynamic assign?'],
-    ['a subcommand of another program', ['fleet', 'undo'], 'unknown command fleet undo. Did you mean fleet revert?'],
-    ['the same name in another group', ['dynamic', 'rollback'], 'unknown command dynamic rollback. Did you mean dynamic assign?'],
+    ['a subcommand of another program', ['fleet', 'undo'], 'unknown command fleet undo. Did you mean undo or fleet revert?'],
+    [
+      'the same name in another group',
+      ['dynamic', 'rollback'],
+      'unknown command dynamic rollback. Did you mean dynamic undo or dynamic assign?',
+    ],
     [
       'a subcommand of another program, with a command of its own',
       ['fleet', 'diff'],
@@ -74,7 +78,12 @@ describe('an invalid command line', () => {
     [
       'an option of a sibling command',
       ['fleet', 'plan', '--replan'],
-      'unknown option --replan for fleet plan: the option belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
+      'unknown option --replan for fleet plan. Plan changes no host: pass --replan to kubeletadm apply.',
+    ],
+    [
+      'hosts by address in place of a selection',
+      ['fleet', 'plan', '--host', 'n1'],
+      'unknown option --host for fleet plan. Select hosts of the fleet file with --limit. See kubeletadm fleet plan --help.',
     ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [

@@ -117,17 +117,19 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
 
   it('does not cover a host that changed after the question', async () => {
     const edit = (): boolean => {
-      writeFileSync(configOf(3), `${config(3)}# by hand\n`);
+      writeFileSync(configOf(3), `${config(3).replace('maxPods: 60', 'maxPods: 61')}# by hand\n`);
       return true;
     };
     const { code, stdout, stderr } = await asking(fleet(70), edit);
     expect(code).toBe(4);
     expect(stdout).toMatch(/2 hosts: 1 changed, 1 refused\.\n$/);
     expect(stderr).toContain('node3 difference between the approved plan and the current plan:\n');
-    expect(stderr).toMatch(/node3: the host or the cluster changed since the plan was approved: .*rerun kubeletadm apply.*\[PLAN_STALE\]/);
+    expect(stderr).toMatch(
+      /node3: the host or the cluster changed since the plan was approved: maxPods 60→70 planned, now 61→70\. .*rerun kubeletadm apply.*\[PLAN_STALE\]/,
+    );
     expect(stderr).not.toMatch(/saved|--replan/);
     expect(config(2)).toContain('maxPods: 70\n');
-    expect(config(3)).toContain('maxPods: 60\n');
+    expect(config(3)).toContain('maxPods: 61\n');
     // The next run shows the edit, and --retry failed knows the host.
     const retried = await asking(fleet(70), () => true, '--retry', 'failed', '--diff');
     expect(retried.code, retried.stderr).toBe(0);

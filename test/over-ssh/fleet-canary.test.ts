@@ -55,9 +55,11 @@ groups: [{name: edge}]
 
   it('is part of the plan and of the saved plan', async () => {
     const plan = join(directory, 'plan.json');
-    const planned = await run('plan', '-f', fleet(), '--canary', 'node4', '--out', plan);
-    expect(planned.stdout).toMatch(/^canary: node4; the other hosts follow only if the canary succeeds\n3 hosts: 3 pending/m);
-    expect(JSON.parse(readFileSync(plan, 'utf8'))).toMatchObject({ canary: ['node4'] });
+    const planned = await run('plan', '-f', fleet(), '--canary', 'node4', '--serial', '1', '--out', plan);
+    expect(planned.stdout).toMatch(
+      /^canary: node4; the other hosts follow only if the canary succeeds\norder: node4 \(canary\), then node3, then node2\n3 hosts: 3 pending/m,
+    );
+    expect(JSON.parse(readFileSync(plan, 'utf8'))).toMatchObject({ canary: ['node4'], maxUnavailable: '1' });
     expect((await runCommand(['plan', 'show', plan])).stdout).toMatch(/^canary: node4;/m);
     expect(orderOf(await run('apply', plan))[0]).toBe('node4');
   });

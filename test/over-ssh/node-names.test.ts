@@ -95,6 +95,8 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
       });
     }
     expect(await run('fleet', 'revert', 'node1')).toMatchObject({ code: 2, stderr: expect.stringContaining('no host or nodeName node1') });
+    const reverted = await run('fleet', 'revert', 'first', '-o', 'json');
+    expect(JSON.parse(reverted.stdout)).toMatchObject({ kind: 'FinishedChanges', hosts: [{ host: 'first', result: 'none' }] });
     expect(firstColumn(await dynamic('status', '--limit', 'first'))).toEqual(['node1']);
     for (const command of ['assign', 'reset'])
       expect(await dynamic(command, 'first', ...(command === 'assign' ? ['--file', file] : []), '--dry-run')).toMatchObject({

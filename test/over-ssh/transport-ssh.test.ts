@@ -323,7 +323,7 @@ describeSshd('SSH to OpenSSH', () => {
       copyFileSync(sshd.identityFile, open);
       chmodSync(open, 0o644);
       const problem = await problemOf(transportTo(target({ identityFiles: [open] })));
-      expect(problem.message).toContain(`skipped ${open} (readable by other users: run chmod 600 on it)`);
+      expect(problem.message).toContain(`skipped ${open} (mode 0644 permits access by other users: run chmod 600 ${open})`);
     });
 
     it('skips a file that is not a key', async () => {

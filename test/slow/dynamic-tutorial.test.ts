@@ -45,6 +45,7 @@ function lasting(text: string): readonly string[] {
           .replace(/@\d+/g, '@VERSION')
           .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
           .replace(/\b(?:\d+m)?\d+s\b/g, 'AGE')
+          .replace(/\b[0-9a-f]{8} +\S+@\S+ assigned /g, 'RUN OPERATOR assigned ')
           .replace(/\S+@\S+ assigned /g, 'OPERATOR assigned ')
           .replace(/\s+/g, ' ')
           .trimEnd(),

@@ -42,7 +42,7 @@ interface PodParts {
 export function drainPod(name: string, node: string, parts: Partial<PodParts> = {}): KubeObject {
   const { of = 'ReplicaSet/web', app = 'web', namespace = 'default', isReady = true, phase = 'Running', requests = {}, spec = {} } = parts;
   const [kind = '', owner = ''] = of?.split('/') ?? [];
-  const apiVersion = kind === 'Cluster' ? 'postgresql.cnpg.io/v1' : 'apps/v1';
+  const apiVersion = kind === 'Cluster' ? 'postgresql.cnpg.io/v1' : kind === 'Job' ? 'batch/v1' : 'apps/v1';
   const owners = of === null ? {} : { ownerReferences: [{ apiVersion, kind, name: owner, uid: uidOf(of), controller: true }] };
   return {
     apiVersion: 'v1',
@@ -60,6 +60,11 @@ function uidOf(owner: string): string {
 export function scaled(of: string, replicas: number, namespace = 'default'): KubeObject {
   const [kind = '', name = ''] = of.split('/');
   return { apiVersion: 'apps/v1', kind, metadata: { name, namespace, uid: uidOf(of) }, spec: { replicas } };
+}
+
+/** A controller with all its pods Ready. */
+export function readyScaled(of: string, replicas: number): KubeObject {
+  return { ...scaled(of, replicas), status: { readyReplicas: replicas } };
 }
 
 /** A PodDisruptionBudget of the pods with a label `app`. */

@@ -2,6 +2,7 @@ import { createAuthenticator, type UserInfo, userOf } from '../../lab/api-server
 import { authorize, refusal } from '../../lab/api-server/authorize.ts';
 import { BOOTSTRAP_OBJECTS } from '../../lab/api-server/bootstrap-objects.ts';
 import { startDisruption } from '../../lab/api-server/controllers/disruption.ts';
+import { servedKind, servedTypes } from '../../lab/api-server/custom-resources.ts';
 import { servedType } from '../../lab/api-server/discovery.ts';
 import { evictPod } from '../../lab/api-server/eviction.ts';
 import { type Answer, PAGE_NOT_FOUND } from '../../lab/api-server/exchange.ts';
@@ -18,7 +19,7 @@ import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-proble
 import { evictionResult } from '../../src/kube/eviction-result.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object.ts';
-import { REVIEWS, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
+import { REVIEWS, type ResourceType } from '../../src/kube/resources.ts';
 
 export interface FakeClusterOptions {
   /** Objects in addition to the namespaces and roles of every cluster. */
@@ -60,7 +61,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   const authenticator = createAuthenticator({ store, now });
   if (!sharedWith) startDisruption({ store, now });
   const user = options.user ? userOf(options.user.name, options.user.groups) : ADMIN;
-  for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(registry, object);
+  for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(store, registry, object);
 
   const calls: string[] = [];
   const failures: { call: string; error: Error }[] = [];
@@ -74,7 +75,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   };
   const attempt = async <T>(what: string, asked: Asked, work: (type: ResourceType) => T, call = what): Promise<T> => {
     enter(call);
-    const type = typeOf(asked);
+    const type = typeOf(store, asked);
     return translated(what, () => {
       allow(store, user, type, asked);
       return work(type);
@@ -135,7 +136,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
       }),
     evict: async ({ namespace, name, uid }, { gracePeriodSeconds, dryRun = false } = {}) => {
       const what = `evict Pod ${namespace}/${name}`;
-      const pods = typeOf({ apiVersion: 'v1', kind: 'Pod' });
+      const pods = typeOf(store, { apiVersion: 'v1', kind: 'Pod' });
       enter(what);
       const preconditions = { uid };
       const deleteOptions = { preconditions, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
@@ -176,8 +177,8 @@ function selection({ fieldSelector = '' }: ListOptions): Pick<Asked, 'name' | 'f
   return { name: nameSelected(fieldSelector), fieldSelector };
 }
 
-function createAsAdmin(registry: Registry, object: KubeObject): void {
-  const type = typeOf(object);
+function createAsAdmin(store: Store, registry: Registry, object: KubeObject): void {
+  const type = typeOf(store, object);
   registry.create(type, placeIn(type, object.metadata), object, { user: ADMIN });
 }
 
@@ -222,7 +223,7 @@ function getThroughProxy({ store, user, proxies }: ProxyContext, what: string, p
 }
 
 function answerRaw(store: Store, proxies: ProxyContext['proxies'], info: RequestInfo): Answer {
-  const type = info.kind === 'resource' ? servedType(info.group, info.version, info.resource) : null;
+  const type = info.kind === 'resource' ? servedType(servedTypes(store), info.group, info.version, info.resource) : null;
   if (info.kind === 'path' || type === null) return PAGE_NOT_FOUND;
   if (type.plural === 'nodes' && info.subresource === 'proxy') return answerNodeProxy(store, proxies, type, info);
   const found = store.get(type, type.namespaced ? info.namespace : '', info.name);
@@ -262,7 +263,7 @@ async function* watchFake(
   const { store, registry, user, enter, watches } = context;
   const what = `watch ${describeCollection(kind)}`;
   enter(`watch ${placeOfCall(kind)}`);
-  const type = typeOf(kind);
+  const type = typeOf(store, kind);
   const queue: { type: string; object: JsonObject }[] = [];
   let ended = false;
   let wake = (): void => {};
@@ -304,8 +305,8 @@ async function* watchFake(
   }
 }
 
-function typeOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): ResourceType {
-  const type = resourceOf(apiVersion, kind);
+function typeOf(store: Store, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): ResourceType {
+  const type = servedKind(store, apiVersion, kind);
   if (!type) throw clusterNoSuchKind(SERVER, apiVersion, kind);
   return type;
 }

@@ -79,7 +79,7 @@ function validate(
   peer: PeerCertificate,
   { host, machine, now }: { readonly host: string; readonly machine: readonly string[]; readonly now: Date },
 ): WebFailureCause | null {
-  if (trust.kind === 'unverified') return null;
+  if (trust.kind === 'unverified' || trust.kind === 'plain') return null;
   if (trust.kind === 'certificate') return trust.pem === certificate ? null : { kind: 'other-certificate', peer };
   const known = trust.kind === 'machine' ? machine.join('') : trust.pem;
   if (authority === undefined || !known.includes(authority.trim())) return { kind: 'unknown-authority', peer };

@@ -67,6 +67,7 @@ export function runModel(outcomes: readonly HostOutcome[], events: readonly Time
     progress: 'ended',
     hosts: outcomes.map(({ host }) => host),
     changing: [],
+    gates: [],
     command: events.length === 0 ? 'plan' : 'apply',
     endedAt: new Date(STARTED.getTime() + nowMs),
     outcomes,

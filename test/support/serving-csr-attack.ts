@@ -133,8 +133,9 @@ export function servingCsrAttack(name: string, start: () => Promise<SigningApiSe
     it('approves the address of an API server for the control plane itself', async () => {
       expect((await csr('approve', 'honest-cp1')).stderr).toContain('[CSR_NOT_CONFIRMED]');
       expect(await conditionsOf('honest-cp1')).toEqual([]);
-      const { code, stdout, stderr } = await csr('approve', 'honest-cp1', '--trust-node-status');
-      expect([code, stdout]).toEqual([0, 'certificatesigningrequest.certificates.k8s.io/honest-cp1 approved\n']);
+      const { code, stdout, stderr } = await csr('approve', 'honest-cp1', '--trust-node-status', '-o', 'json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ kind: 'KubeletRequestList', items: [{ name: 'honest-cp1', approved: true }] });
       expect(stderr).toMatch(/^cluster: context .*\n$/);
       const certificate = async (): Promise<string> =>
         ((await admin.get({ ...CSR, name: 'honest-cp1' }))?.status as { certificate?: string } | undefined)?.certificate ?? '';

@@ -34,6 +34,14 @@ export const SHELLS: readonly Shell[] = [
   },
 ];
 
+/** True in the project `shells` of vitest.config.ts, which `npm run test:hosts` runs. */
+export const OTHER_SHELLS = process.env.KUBELETADM_TEST_OTHER_SHELLS === '1';
+
+/** The shells that the tests of test/shells use: the first for `npm test`, the others for `npm run test:hosts`. */
+export function ofThisProject<T>(shells: readonly T[]): readonly T[] {
+  return OTHER_SHELLS ? shells.slice(1) : shells.slice(0, 1);
+}
+
 /**
  * The reason why stand-ins in PATH do not see the programs that a shell runs; null when they do. Some
  * packages of busybox run their own applets, regardless of PATH.

@@ -42,6 +42,7 @@ describe('examples', () => {
     ['fleets/small.yaml', 3],
     ['fleets/large.yaml', 1501],
     ['fleets/edge.yaml', 40],
+    ['fleets/gates.yaml', 20],
   ])('%s is valid', async (file, hosts) => {
     const path = join(FOLDER, file);
     expect(await runCommand(['fleet', 'validate', '-f', path])).toMatchObject({ code: 0, stderr: '' });

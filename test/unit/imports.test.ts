@@ -6,7 +6,21 @@ import { REPOSITORY, repositoryTexts, resolveImport, type SourceFile, sourceFile
 const FILES = [...sourceFiles('src'), ...sourceFiles('lab')];
 
 /** The domains of src, from the lowest to the highest. A domain imports from itself and from those before it. */
-const DOMAINS = ['base', 'codec', 'x509', 'kube', 'host', 'ssh', 'kubelet', 'kubeadm', 'maintenance', 'dynamic', 'fleet', 'cli'];
+const DOMAINS = [
+  'base',
+  'codec',
+  'x509',
+  'kube',
+  'host',
+  'ssh',
+  'kubelet',
+  'kubeadm',
+  'maintenance',
+  'dynamic',
+  'rollouts',
+  'fleet',
+  'cli',
+];
 
 /** Files right below src. The `wiring` files build the adapters; of all others, only the two programs import them. */
 const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +51,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kube': ['zod'],
   'src/kubeadm': ['zod'],
   'src/kubelet': ['zod', 'yaml'],
+  'src/maintenance/gates': ['zod'],
   'src/dynamic': ['zod'],
+  'src/rollouts': ['zod'],
   'src/fleet': ['zod'],
   'src/host': ['diff'],
   'src/host/adapters': ['execa', 'tar-stream'],

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 
 export const systemClock: Clock = {
   now: () => new Date(),
+  steadyMs: () => performance.now(),
   sleep: async (ms, signal) => {
     try {
       await sleep(ms, undefined, signal === undefined ? {} : { signal });

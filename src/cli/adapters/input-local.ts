@@ -1,5 +1,5 @@
 import { createReadStream, readFileSync, rmSync, statSync } from 'node:fs';
-import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { syncPath } from '../../base/adapters/sync-path.ts';
@@ -105,20 +105,23 @@ function compareBytes(a: string, b: string): number {
  * Writes a file that the user named: a random name in the same directory, created exclusively with its final
  * mode, fsync, rename, fsync of the directory. A regular file of the user keeps its mode unless `isPrivate`. Otherwise only
  * the user may read the new file, because another user may have prepared a link or a file.
+ * @param options.isEdited replaces the target of a link, and keeps mode, group and, if permitted, owner of any user's file
  * @throws AppError INPUT_UNWRITABLE, exit code 2; also for a path that is not a regular file, because the
  * rename would remove it
  */
 export async function writeLocalFile(
-  path: string,
+  given: string,
   text: string,
-  { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+  { isPrivate = false, isEdited = false }: { readonly isPrivate?: boolean; readonly isEdited?: boolean } = {},
 ): Promise<void> {
   try {
+    const path = isEdited ? await realpath(given) : given;
     const temporary = await temporaryBeside(path);
     const mode = await modeOfFile(path);
-    const file = await open(temporary, 'wx', isPrivate ? 0o600 : mode);
+    const file = await open(temporary, 'wx', isPrivate || isEdited ? 0o600 : mode);
     try {
       await file.writeFile(text);
+      if (isEdited) await keepAccess(file, path);
       await file.sync();
       await rename(temporary, path);
     } catch (cause) {
@@ -129,23 +132,36 @@ export async function writeLocalFile(
     }
     await syncPath(dirname(path));
   } catch (cause) {
-    throw unwritable(path, cause);
+    throw unwritable(given, cause);
   }
+}
+
+/** Gives a new file the owner, group and mode of the file that it replaces; without its group, no access of a group. */
+async function keepAccess(file: FileHandle, path: string): Promise<void> {
+  const [{ uid, gid, mode }, own] = await Promise.all([stat(path), file.stat()]);
+  const chown = (user: number) =>
+    file.chown(user, gid).then(
+      () => true,
+      () => false,
+    );
+  const keepsGroup = (await chown(uid)) || (await chown(own.uid));
+  await file.chmod(mode & (keepsGroup ? 0o777 : 0o707));
 }
 
 /**
  * Creates and removes a temporary file as writeLocalFile does; a full disk is not detected.
  * @throws AppError INPUT_UNWRITABLE, exit code 2, as writeLocalFile
  */
-export async function requireWritable(path: string): Promise<void> {
+export async function requireWritable(given: string, { isEdited = false }: { readonly isEdited?: boolean } = {}): Promise<void> {
   try {
-    if (path === '' || path.endsWith('/')) throw new NotRegular();
+    if (given === '' || given.endsWith('/')) throw new NotRegular();
+    const path = isEdited ? await realpath(given) : given;
     const temporary = await temporaryBeside(path);
     const file = await open(temporary, 'wx', await modeOfFile(path));
     await file.close();
     await rm(temporary);
   } catch (cause) {
-    throw unwritable(path, cause);
+    throw unwritable(given, cause);
   }
 }
 

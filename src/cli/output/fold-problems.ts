@@ -28,9 +28,15 @@ export function withoutName(text: string, host: string): string {
   return replaceWord(text, host, '<host>');
 }
 
+/** The addresses in messages, which differ for each host. */
+const ADDRESSES: Readonly<Record<string, RegExp>> = {
+  HOST_UNREACHABLE: /^(cannot reach )\S+(?=: )/,
+  HOST_AUTH_FAILED: /^()\S+(?= rejected user )/,
+};
+
 function withoutHost({ host, ...problem }: Problem): Problem {
   if (host === undefined) return problem;
   const { message, hint, code } = problem;
-  const shared = code === 'HOST_UNREACHABLE' ? message.replace(/^cannot reach \S+: /, 'cannot reach the host: ') : message;
+  const shared = ADDRESSES[code] === undefined ? message : message.replace(ADDRESSES[code], (_, before: string) => `${before}the host`);
   return { ...problem, message: withoutName(shared, host), ...(hint === undefined ? {} : { hint: withoutName(hint, host) }) };
 }

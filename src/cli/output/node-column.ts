@@ -1,11 +1,5 @@
 import { namesText } from '../../base/text/name-ranges.ts';
 
-/** A host of a table with its Node; absent or null: unknown. */
-interface HostWithNode {
-  readonly host: string;
-  readonly node?: string | null | undefined;
-}
-
 /** The column NODE of a table of hosts, at most one cell a row. */
 interface NodeColumn {
   readonly header: readonly string[];
@@ -15,9 +9,9 @@ interface NodeColumn {
 
 /**
  * The column NODE, which every table of hosts has if a Node has another name than its host, and no table has otherwise.
- * @param all the hosts of the table
+ * @param all the hosts of the table with their Nodes; absent or null: unknown
  */
-export function nodeColumn(all: readonly HostWithNode[]): NodeColumn {
+export function nodeColumn(all: readonly { readonly host: string; readonly node?: string | null | undefined }[]): NodeColumn {
   const nodes = new Map(all.map(({ host, node }) => [host, node ?? null]));
   if (all.every(({ host, node }) => node === undefined || node === null || node === host)) return { header: [], cells: () => [] };
   return { header: ['NODE'], cells: (...hosts) => [namesText(hosts.map((host) => nodes.get(host) ?? '-'))] };

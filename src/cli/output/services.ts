@@ -64,6 +64,11 @@ interface Terminal extends Reporters {
   readonly canAsk: boolean;
   /** Asks on the terminal; null without a terminal. */
   confirm(question: string): Promise<boolean | null>;
+  /**
+   * Runs an editor for a file on the terminal. @param editor a command line of the shell
+   * @returns its exit code; 127: it was not found
+   */
+  runEditor(editor: string, path: string): Promise<number>;
 }
 
 /** Notification of an immediate exit. */

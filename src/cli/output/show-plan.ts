@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { ExitCode } from '../../base/errors.ts';
+import { type ExitCode, usageError } from '../../base/errors.ts';
 import { groupBy } from '../../base/group-by.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { joinLines, type Style, styled, type Text } from '../../base/text/styled.ts';
@@ -207,6 +207,13 @@ export function showClusterPlan(
   const shown = { ...document, hosts: [] };
   showPlanText(services.output, renderPlan(shown, output), output);
   return output.failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
+}
+
+/** @throws AppError USAGE (exit code 2) if the operator cannot be asked */
+export function requireTerminal({ canAsk }: Services, { format }: PlanRequest, title: string): void {
+  if (canAsk && format === 'text') return;
+  const why = format === 'text' ? 'standard input is not a terminal' : `-o ${format} prints only the plan`;
+  throw usageError(`${title} asks before it changes anything, but ${why}`, 'Add --yes. To see the plan first, add --dry-run');
 }
 
 /** The plan of some changes of the cluster. */

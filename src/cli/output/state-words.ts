@@ -24,3 +24,24 @@ export function withStates(text: string, limit = Number.POSITIVE_INFINITY): Text
     return style === undefined || left-- <= 0 ? part : styled(style, part);
   });
 }
+
+/** States of hosts and Nodes in cells of tables that need attention. Other states have no colour. */
+const CELL_STYLES: Readonly<Record<string, Style>> = {
+  NotReady: 'red',
+  unhealthy: 'red',
+  unreachable: 'red',
+  failed: 'red',
+  bad: 'red',
+  'rolled-back': 'red',
+  expired: 'red',
+  unknown: 'yellow',
+  'not-synced': 'yellow',
+  SchedulingDisabled: 'yellow',
+};
+/** A line of a table, with the cells that need attention in their colours. */
+export function withCellStates(line: string): Text {
+  return line.split(/( {2,}|,)/).map((part) => {
+    const style = CELL_STYLES[part];
+    return style === undefined ? part : styled(style, part);
+  });
+}

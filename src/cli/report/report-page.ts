@@ -11,6 +11,7 @@ import { formatClusterName } from '../../host/plan/document.ts';
 import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
+import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import { foldRows, type LiveView, noteOf } from '../output/live-view.ts';
 import { nodeColumn } from '../output/node-column.ts';
 import { changeLines } from '../output/show-plan.ts';
@@ -37,6 +38,7 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
     matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
     groups: orNull(groupViews(model.groups)),
     timeline: model.timeline === null ? null : timelineView(model.timeline, model.noun),
+    gates: orNull(model.gates.map(gateView)),
     census: orNull(model.census.map(censusView)),
     certificates: model.certificates.length === 0 ? null : certificatesView(model.certificates, model.endedAt),
     rows: model.rows.length === 0 ? null : rowsView(model.rows),
@@ -61,6 +63,7 @@ const SECTIONS = [
   ['progress', 'now', 'Now'],
   ['problems', 'problems', 'Problems'],
   ['members', 'overview', 'Overview'],
+  ['gates', 'gates', 'Gates'],
   ['timeline', 'timeline', 'Timeline'],
   ['matrix', 'fields', 'Changed fields'],
   ['groups', 'changes', 'Changes'],
@@ -123,6 +126,21 @@ function progressView({ view, next }: LiveState, total: number, now: number): ob
         since: durationText(now - row.since),
       })),
     ),
+  };
+}
+
+function gateView({ gate, kind, batch, isPassed, attempts, durationMs, answer, output }: GateRecord): object {
+  const state = kind === 'window' ? (isPassed ? 'ignored' : 'closed') : isPassed ? 'passed' : 'failed';
+  const tag = kind === 'window' && isPassed ? 'warning' : isPassed ? 'ok' : 'error';
+  return {
+    gate,
+    kind,
+    batch,
+    state,
+    tag,
+    answer,
+    output: output ?? null,
+    took: `${durationText(durationMs)}${attempts > 1 ? `, ${attempts} attempts` : ''}`,
   };
 }
 

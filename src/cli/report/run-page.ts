@@ -99,7 +99,7 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
   let source: PageSource = {
     startedAt: begun,
     model: (head) =>
-      runReport({ ...head, command, progress: stateOf(head, 'planning'), hosts: [], changing: [], outcomes: [], timelines: [] }),
+      runReport({ ...head, command, progress: stateOf(head, 'planning'), hosts: [], changing: [], outcomes: [], timelines: [], gates: [] }),
     live: () => null,
   };
   const page: RunPage = {

@@ -41,6 +41,7 @@ export function runSource(record: RunRecord, { command, state, hosts, canary }: 
         changing: record.progress()?.changing ?? [],
         outcomes,
         timelines: record.timelines(canary),
+        gates: record.gates,
       }),
     live: () => (state === 'approval' ? null : { view: view(), next: record.progress()?.next?.() ?? [] }),
   };

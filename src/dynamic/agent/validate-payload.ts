@@ -36,7 +36,7 @@ export async function validatePayload(
       overlay === null
         ? validateKubeletFile(text, file, { minor, catalogue, lenient })
         : validateOverlay(overlay, { minor, catalogue, lenient, syntax: syntaxOf(text) });
-    if (found === null) return [notForKubelets(file)];
+    if (found === null) return [notForKubelets(text, file)];
     for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {
       const key = JSON.stringify([problem.code, problem.path, problem.message, problem.severity]);
       const before = reported.get(key);
@@ -118,7 +118,14 @@ function notForNative(file: string): Problem {
   };
 }
 
-function notForKubelets(file: string): Problem {
-  const hint = 'Provide one document of kind KubeletConfiguration';
-  return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, hint };
+function notForKubelets(text: string, file: string): Problem {
+  const documents = parseSource(text, file).documents.filter(({ root }) => root !== null);
+  const [first, second] = documents;
+  const document = second ?? first;
+  return {
+    code: 'CONFIG_WRONG_KIND',
+    position: document?.positionAt(document.root?.offset ?? 0),
+    message: second === undefined ? 'expected a KubeletConfiguration' : `expected one document, found ${documents.length}`,
+    hint: 'Provide one KubeletConfiguration, or one KubeletConfigurationOverlay with only the fields to change',
+  };
 }

@@ -3,6 +3,7 @@ import { SIGNALS } from '../../kubelet/health/signals.ts';
 import { type ConfigSource, describeSource } from '../../kubelet/layers/config-source.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../../kubelet/workload/pod-risks.ts';
+import { describeAssignment } from './assignment-history.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
 
 /** The API server answered 200 but dropped the assignment. */
@@ -21,7 +22,7 @@ export function kubeletNotReached(node: string, issue: string): Problem {
     host: node,
     code: 'DYNAMIC_KUBELET_NOT_REACHED',
     message: SIGNALS['not-reached'].message(issue),
-    hint: 'Restore the previous assignment: kubeletadm dynamic reset NODE, or dynamic assign with the previous ConfigMap',
+    hint: 'Restore the previous assignment: kubeletadm dynamic undo NODE',
   };
 }
 
@@ -132,17 +133,21 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
 }
 
 /** Another operator changed the assignment during a rollout. @param config the Node as it is now */
-export function assignmentReplaced({ name, source, assigner }: NodeConfig, desired: ConfigSource | null): Problem {
-  const [now, expected] = [source.source, desired].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
+export function assignmentReplaced(node: NodeConfig, desired: ConfigSource | null): Problem {
+  return {
+    host: node.name,
+    code: 'ASSIGNMENT_REPLACED',
+    message: `${assignedText(node)}, but this command expected ${describeAssignment(desired)}. The assignment was not changed`,
+    hint: 'Agree with the other operator on one ConfigMap. To assign your ConfigMap, rerun the command',
+  };
+}
+
+/** `kube-system/my-config/kubelet was assigned by alice@laptop (OPS-1) at 2026-03-01T12:00:00Z`. */
+export function assignedText({ source, assigner }: NodeConfig): string {
   const why = assigner?.reason == null ? '' : ` (${assigner.reason})`;
   const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}${why}`;
   const at = assigner?.at == null ? '' : ` at ${assigner.at.toISOString().replace('.000', '')}`;
-  return {
-    host: name,
-    code: 'ASSIGNMENT_REPLACED',
-    message: `${now} was assigned ${by}${at}, but this command expected ${expected}. The assignment was not changed`,
-    hint: 'Agree with the other operator on one ConfigMap. To assign your ConfigMap, rerun the command',
-  };
+  return `${describeAssignment(source.source)} was assigned ${by}${at}`;
 }
 
 export function rolloutNotRecorded(why: string): Problem {
@@ -159,6 +164,11 @@ export function rolloutStopped(left: number, failed: readonly string[]): Problem
     message: `rollout stopped: ${firstNames(failed)} failed; ${notChanged(left)}`,
     hint: 'Fix the cause and rerun the command, assign another ConfigMap, or allow more failures with --max-fail',
   };
+}
+
+/** The problem of a gate or window, with the number of nodes that were not changed. */
+export function withUnchanged(problem: Problem, left: number): Problem {
+  return left === 0 ? problem : { ...problem, message: `${problem.message}; ${notChanged(left)}` };
 }
 
 /** The number of unavailable nodes already equals the maximum. */

@@ -1,5 +1,6 @@
 import type { Json } from '../../base/json.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
+import type { Labels } from '../../kube/label-selector.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
@@ -20,6 +21,7 @@ import {
 import { type ConfigReport, isConditionOf, parseReport } from '../agent/config-report.ts';
 import { GROUP_LABEL } from '../agent/prepare-payload.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from '../agent/status.ts';
+import { type AssignmentRecord, CONFIG_HISTORY_ANNOTATION, parseAssignmentHistory } from './assignment-history.ts';
 
 /** The component that applies the configuration: the kubelet (up to 1.23) or the agent on its host. */
 export type Backend = 'native' | 'agent';
@@ -27,6 +29,7 @@ export type Backend = 'native' | 'agent';
 /** The dynamic configuration of a Node. */
 export interface NodeConfig {
   readonly name: string;
+  readonly labels: Labels;
   /** e.g. `v1.21.0`; empty if the kubelet has not reported it. */
   readonly kubeletVersion: string;
   readonly minor: Minor | null;
@@ -41,6 +44,8 @@ export interface NodeConfig {
   readonly allowsPodLossOf: string | null;
   /** Author and time of the assignment; null if unknown. */
   readonly assigner: Assigner | null;
+  /** Its last assignments by kubeletadm, the oldest first. */
+  readonly history: readonly AssignmentRecord[];
   readonly resourceVersion: string;
   /** The reported status; null: never reported, so that neither kubelet nor agent reads the source. */
   readonly status: ConfigStatus | null;
@@ -78,6 +83,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   const heartbeat = new Date(readyHeartbeat(node) ?? Number.NaN);
   return {
     name: node.metadata.name,
+    labels: node.metadata.labels ?? {},
     kubeletVersion,
     minor,
     backend,
@@ -86,6 +92,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     group: node.metadata.labels?.[GROUP_LABEL] ?? null,
     allowsPodLossOf: annotations[ALLOW_POD_LOSS_ANNOTATION] ?? null,
     assigner: readAssigner(node, source.source),
+    history: parseAssignmentHistory(annotations[CONFIG_HISTORY_ANNOTATION]),
     resourceVersion: node.metadata.resourceVersion ?? '',
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     // The agent writes the condition before the annotation.

@@ -1,9 +1,11 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact } from '../../host/plan/impact.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isControlPlaneNode } from '../../kube/node-place.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { planBatches } from '../../maintenance/next-step.ts';
 import { parseStatement, STATEMENT_KEY, statementMismatch } from '../signing/statement.ts';
@@ -17,9 +19,17 @@ import {
   findPayload,
   planAssignment,
 } from '../workflows/assign-config.ts';
+import { contentHash, readContentHashes } from '../workflows/config-contents.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
-import { readNodes } from '../workflows/read-nodes.ts';
-import { type AssignmentSettings, assignedBy, type RolloutOptions, type RolloutPorts } from '../workflows/rollout.ts';
+import {
+  type AssignmentSettings,
+  assignedBy,
+  mayRevert,
+  type RolloutOptions,
+  type RolloutPorts,
+  rolloutMember,
+} from '../workflows/rollout.ts';
+import type { RolloutTarget } from '../workflows/rollout-node.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout } from './perform-rollout.ts';
 import {
@@ -33,10 +43,16 @@ import {
 import { planMissingRights, type RestoredRights, restoreRights } from './restore-agent-rights.ts';
 
 export interface AssignmentRequest extends AssignmentSettings {
-  /** A ConfigMap, or a file that is pushed first. Null: the assignment is removed. */
+  /** A ConfigMap, or a file that is pushed first; or for each node its assignment before a change. Null: the assignment is removed. */
   readonly assigned:
+    | { readonly kind: 'previous'; readonly to: string | undefined }
     | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
-    | { readonly kind: 'file'; readonly pushed: PushedFileRequest }
+    | {
+        readonly kind: 'file';
+        readonly pushed: PushedFileRequest;
+        /** The assignment that each node must have. Absent: any. */
+        readonly expected?: { readonly source: ConfigSource | null };
+      }
     | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
@@ -45,8 +61,8 @@ export interface AssignmentRequest extends AssignmentSettings {
 /** A validated assignment, ready to be planned or executed. */
 export interface Assignment {
   readonly nodes: readonly NodeConfig[];
-  /** Null: the assignment is removed. */
-  readonly desired: ConfigSource | null;
+  /** The new assignment of each node. */
+  readonly targets: ReadonlyMap<string, RolloutTarget>;
   /** The ConfigMap that is stored first; null: it exists. */
   readonly push: PushPlan | null;
   /**
@@ -56,24 +72,40 @@ export interface Assignment {
   readonly fields: CheckedRisks['fields'];
   /** The RBAC rules of agents that are created first. */
   readonly rights: RestoredRights;
+  /** Hashes of the present and of the new content of the nodes, for their history. */
+  readonly contents: ReadonlyMap<string, string | null>;
 }
 
 /**
- * Reads the nodes and checks that they accept the assignment. Warnings are reported.
- * @param nodes.text content of the assigned file; null: no file is assigned
+ * Checks that nodes accept an assignment. Warnings are reported.
+ * @param given.text content of the assigned file; null: no file is assigned
+ * @param given.drains nodes are drained before a change that needs it
  * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration, and for nodes
  *   whose pods the payload would end (PODS_AT_RISK)
  */
 export async function checkAssignment(
   ports: PushFilePorts,
   cluster: Cluster,
-  { backend, rollout, assigned, force, allowPodLoss }: AssignmentRequest,
-  { names, text, reporter }: { readonly names: readonly string[]; readonly text: string | null; readonly reporter: Reporter },
+  request: Pick<AssignmentRequest, 'rollout' | 'force' | 'allowPodLoss'> & {
+    readonly assigned: Exclude<AssignmentRequest['assigned'], { readonly kind: 'previous' }>;
+  },
+  {
+    nodes,
+    text,
+    reporter,
+    drains,
+  }: { readonly nodes: readonly NodeConfig[]; readonly text: string | null; readonly reporter: Reporter } & Pick<CheckedPayload, 'drains'>,
 ): Promise<Assignment> {
-  const nodes = await readNodes(cluster, names, { backend });
-  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: new Map() };
+  const { rollout, assigned, force, allowPodLoss } = request;
+  const expected = assigned?.kind === 'file' ? assigned.expected?.source : undefined;
+  const targetsOf = (desired: ConfigSource | null) => new Map(nodes.map(({ name }) => [name, { name, desired, expected }]));
+  const present = nodes.map(({ source }) => source.source);
+  if (assigned === null) {
+    const contents = await readContentHashes(cluster, present);
+    return { nodes, targets: targetsOf(null), push: null, fields: new Map(), rights: new Map(), contents };
+  }
   if (!force) requireEnabled(nodes);
-  const isReverted = rollout.onFailure === 'revert';
+  const isReverted = mayRevert(rollout);
   const irreversible = nodes.filter(({ report, source }) => isReverted && report?.requiresSignature === true && source.source !== null);
   if (irreversible.length > 0) throw new AppError(revertNotSigned(irreversible.map(({ name }) => name)), { exitCode: 3 });
   const push =
@@ -81,7 +113,7 @@ export async function checkAssignment(
       ? await planPushedFile(ports, cluster, assigned.pushed, { text: text ?? '', nodeNames: nodes.map(({ name }) => name), reporter })
       : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
-  requireReadable(nodes, desired);
+  refuse(unreadableProblems(nodes, desired));
   let data = push?.data ?? {};
   if (assigned.kind === 'config-map') {
     const payload = await findPayload(cluster, desired);
@@ -89,12 +121,15 @@ export async function checkAssignment(
     await requireGoodPayload(payload.text, describeSource(desired), nodes, assigned.validation, reporter);
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
   }
-  requireSigned(nodes, { source: desired, data });
+  refuse(unsignedProblems(nodes, { source: desired, data }));
   const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
-  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation }, reporter);
+  const fields = await requirePodsKept(cluster, { nodes, source: desired, data, drains }, { allowPodLoss, skipValidation }, reporter);
   for (const node of nodes) warnOfNode(node, reporter);
-  const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
-  return { nodes, desired, push, fields, rights };
+  // The present assignment and its namespace may be forged by the node: no agent gets the right to read another one because of it.
+  const isNamed = expected === undefined || desired.namespace === AGENT_NAMESPACE;
+  const rights = isNamed ? await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter }) : new Map();
+  const contents = new Map([...(await readContentHashes(cluster, present)), [describeSource(desired), contentHash({ data })]]);
+  return { nodes, targets: targetsOf(desired), push, fields, rights, contents };
 }
 
 /**
@@ -102,16 +137,14 @@ export async function checkAssignment(
  * @throws AppError with exit code 3 when no node could start, as in a real run
  */
 export function planRollout(
-  { nodes, desired, push, fields, rights }: Assignment,
+  { nodes, targets, push, fields, rights }: Assignment,
   rollout: RolloutOptions,
   by: AssignedBy,
 ): readonly PhasePlan[] {
-  const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
-  const stages = nodes.map(({ name, isReady }) => ({
-    name,
-    isDown: !isReady,
-    state: changes.get(name) === null ? ('changed' as const) : ('queued' as const),
-  }));
+  const changes = new Map(
+    nodes.map((node) => [node.name, withFields(planAssignment(node, desiredOf(targets, node), by), fields.get(node.name))]),
+  );
+  const stages = nodes.map((node) => rolloutMember(node, changes.get(node.name) === null ? 'changed' : 'queued'));
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)
     throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
@@ -134,38 +167,46 @@ export async function executeAssignment(
   ports: RolloutPorts,
   cluster: Cluster,
   assignment: Assignment,
-  run: Omit<DynamicRollout, 'names' | 'desired'>,
+  run: Omit<DynamicRollout, 'targets'>,
 ): ReturnType<typeof performRollout> {
-  const { nodes, desired, push, fields, rights } = assignment;
+  const { nodes, targets, push, fields, rights } = assignment;
   const { reporter, rollout } = run;
   reportImpact(fields, reporter);
   await restoreRights(cluster, rights, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
-  const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
-  await assignAll(ports, cluster, { nodes: silent, desired }, run);
+  const silent = nodes.filter((node) => node.status === null && desiredOf(targets, node) === null);
+  await assignAll(ports, cluster, { nodes: silent, targets }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
-  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf };
-  if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, draining, names: others.map(({ name }) => name), desired });
-  await assignAll(ports, cluster, { nodes: others, desired }, run);
+  const controlPlanes = new Set(nodes.flatMap(({ name, labels }) => (isControlPlaneNode(labels) ? [name] : [])));
+  const isControlPlane = (name: string): boolean => controlPlanes.has(name);
+  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf, isControlPlane };
+  if (rollout.wait !== 'none')
+    return performRollout(ports, cluster, { ...run, draining, targets: others.flatMap(({ name }) => targets.get(name) ?? []) });
+  await assignAll(ports, cluster, { nodes: others, targets }, run);
   return { exitCode: 0, problems: [] };
+}
+
+function desiredOf(targets: Assignment['targets'], { name }: NodeConfig): ConfigSource | null {
+  return targets.get(name)?.desired ?? null;
 }
 
 /** Assigns to all nodes at once, without waiting for the results. */
 async function assignAll(
   ports: RolloutPorts,
   cluster: Cluster,
-  { nodes, desired }: Pick<Assignment, 'nodes' | 'desired'>,
-  run: Pick<DynamicRollout, 'reporter' | 'allowPodLoss' | 'reason'>,
+  { nodes, targets }: Pick<Assignment, 'nodes' | 'targets'>,
+  run: Pick<DynamicRollout, 'reporter' | 'allowPodLoss' | 'reason' | 'recorded'>,
 ): Promise<void> {
   const { reporter } = run;
   for (const node of nodes) {
+    const desired = desiredOf(targets, node);
     const by = assignedBy(ports, run);
     const change = planAssignment(node, desired, by);
     if (change !== null) {
-      await applyAssignment(cluster, node, change, desired);
+      await applyAssignment(cluster, node, change, { desired, by });
       const unannounced = await createAssignmentEvent(cluster, node.name, desired, by);
       if (unannounced !== null) reporter.report(assignmentEventNotCreated(node.name, unannounced));
     }
@@ -187,12 +228,12 @@ export function assignmentEventNotCreated(node: string, error: AppError): Report
  */
 async function requirePodsKept(
   cluster: Cluster,
-  { nodes, source, data }: CheckedPayload,
+  { nodes, source, data, drains }: CheckedPayload,
   { allowPodLoss, skipValidation }: { readonly allowPodLoss: boolean; readonly skipValidation: boolean },
   reporter: Reporter,
 ): Promise<CheckedRisks['fields']> {
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains });
   if (refusals.length > 0 && !skipValidation) throw new AppError(refusals, { exitCode: 3 });
   if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
   for (const { host, code, message } of [...refusals, ...losses, ...warnings]) reporter.report({ level: 'warning', code, message, host });
@@ -208,26 +249,31 @@ function requireEnabled(nodes: readonly NodeConfig[]): void {
     );
 }
 
-/**
- * Rejects nodes whose agent may not read the namespace. The node itself reports the namespace; a forged value
- * only causes a rejection.
- */
-function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): void {
-  const unreadable = nodes.flatMap(({ name, agentNamespace }) =>
-    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
-  );
-  if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
+function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 3 });
 }
 
-/** Rejects nodes that accept only signed ConfigMaps, without a signature for them. Only the node knows the accepted keys. */
-function requireSigned(nodes: readonly NodeConfig[], { source, data }: Pick<CheckedPayload, 'source' | 'data'>): void {
+/**
+ * Nodes whose agent may not read the namespace. The node itself reports the namespace; a forged value only causes
+ * a rejection.
+ */
+export function unreadableProblems(nodes: readonly NodeConfig[], source: ConfigSource): readonly Problem[] {
+  return nodes.flatMap(({ name, agentNamespace }) =>
+    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
+  );
+}
+
+/** Nodes that accept only signed ConfigMaps, without a signature for them. Only the node knows the accepted keys. */
+export function unsignedProblems(
+  nodes: readonly NodeConfig[],
+  { source, data }: Pick<CheckedPayload, 'source' | 'data'>,
+): readonly Problem[] {
   const statement = parseStatement(data[STATEMENT_KEY] ?? '');
-  const refused = nodes.flatMap(({ name, report }) => {
+  return nodes.flatMap(({ name, report }) => {
     if (report?.requiresSignature !== true) return [];
     const issue = statement === null ? 'the ConfigMap is not signed' : statementMismatch(statement, { source, data, nodeName: name });
     return issue === null ? [] : [signatureRequired(name, issue)];
   });
-  if (refused.length > 0) throw new AppError(refused, { exitCode: 3 });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { FieldChange } from '../../host/plan/impact.ts';
+import { type FieldChange, highestImpact } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData } from '../../kube/object.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
@@ -15,6 +15,8 @@ import type { ConfigIdentity, ConfigSource } from '../../kubelet/layers/config-s
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';
 import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
+import { needsDrain } from '../../maintenance/drain/while-drained.ts';
+import { readDrainPod } from '../../maintenance/forecast/drain-pod.ts';
 import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../agent/overlay.ts';
 import type { PayloadNode } from '../agent/payload-changes.ts';
 import { type PreparedPayload, preparePayload } from '../agent/prepare-payload.ts';
@@ -27,6 +29,8 @@ export interface CheckedPayload {
   readonly source: ConfigSource;
   /** `data` of the ConfigMap. */
   readonly data: Readonly<Record<string, string>>;
+  /** Nodes whose change needs it are drained before: the pods that a drain evicts are not at risk. */
+  readonly drains: boolean;
 }
 
 /** The effects of an assignment. */
@@ -48,11 +52,11 @@ const AT_ONCE = 16;
  * facts of hosts are checked by the agent on each host.
  * @returns a problem for each node that would refuse the payload, for each node with a loss, and one for each node with a warning; and the changed fields of each node
  */
-export async function checkPodRisks(cluster: Cluster, { nodes, source, data }: CheckedPayload): Promise<CheckedRisks> {
+export async function checkPodRisks(cluster: Cluster, { nodes, source, data, drains }: CheckedPayload): Promise<CheckedRisks> {
   const catalogue = await loadCatalogue();
   let read: Promise<PodInput['dnsServices']> | null = null;
   const services = (): Promise<PodInput['dnsServices']> => (read ??= readDnsServices(cluster));
-  const payload = { source, data, catalogue, services };
+  const payload = { source, data, drains, catalogue, services };
   const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, ...(await effectsOn(cluster, node, payload)) }));
   const problems = (severity: PodRisk['severity']): readonly Problem[] =>
     found.flatMap(({ node, risks }) => {
@@ -81,7 +85,7 @@ interface Refusal {
 async function effectsOn(
   cluster: Cluster,
   node: NodeConfig,
-  { source, data, catalogue, services }: Payload,
+  { source, data, drains, catalogue, services }: Payload,
 ): Promise<{ readonly refusal: Refusal | null; readonly risks: readonly PodRisk[]; readonly fields: readonly FieldChange[] | null }> {
   const { name, group, backend } = node;
   if (node.minor === null) return { refusal: null, risks: [], fields: null };
@@ -118,17 +122,19 @@ async function effectsOn(
   });
   if (prepared.config === null) return { refusal, risks: [], fields: null };
   const change = { before: running, after: prepared.config };
+  const fields = running === null ? null : configFieldChanges(running, prepared.config, { catalogue, minor });
+  // An agent checks the pods of its node again; a kubelet up to 1.23 does not.
+  const isDrained = drains && backend === 'agent' && needsDrain(highestImpact((fields ?? []).map(({ impact }) => impact)));
   const risks = findPodRisks({
     ...change,
-    ...(await readPodInput(cluster, name, change, services)),
+    ...(await readPodInput(cluster, name, change, services, isDrained ? (pod) => readDrainPod(pod).kind !== 'evictable' : undefined)),
     nodeName: name,
     minor,
     catalogue,
     host: null,
   });
-  if (running !== null) {
+  if (fields !== null) {
     const fatal = new Set(risks.filter(({ stopsKubelet }) => stopsKubelet === true).map(({ path }) => fieldOf(path)));
-    const fields = configFieldChanges(running, prepared.config, { catalogue, minor });
     // The class of a field does not know the capacity of the node.
     return { refusal, risks, fields: fields.map((field) => (fatal.has(fieldOf(field.field)) ? { ...field, ...FATAL } : field)) };
   }

@@ -16,6 +16,7 @@ import {
   parseSourceAnnotation,
   parseStatusAnnotation,
 } from '../../kubelet/layers/config-source.ts';
+import { CONFIG_HISTORY_ANNOTATION, parseAssignmentHistory } from '../status/assignment-history.ts';
 import { PUSHED_LABEL } from '../workflows/push-config.ts';
 
 export interface CollectRequest {
@@ -50,7 +51,7 @@ export async function collectConfigMaps(
 
 /**
  * Plans the removal of ConfigMaps created by `dynamic push` that no Node names as assigned, active or last
- * known good.
+ * known good, and that `dynamic undo` would not assign.
  * @param before creation time in milliseconds; later ConfigMaps are kept, because they may be about to be assigned
  * @returns in order of their names
  */
@@ -65,7 +66,7 @@ export async function planGarbage(cluster: Cluster, namespace: string, before: n
     .map((object) => ({
       kind: 'delete-object',
       ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: object.metadata.name },
-      reason: 'not assigned, active or last known good on any node',
+      reason: 'not assigned, active, last known good or previous on any node',
     }));
 }
 
@@ -81,6 +82,7 @@ function namedBy(node: KubeObject): readonly string[] {
     parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]).source,
     ...MEMBERS.map((member) => parseIdentity(reported[member])),
     ...MEMBERS.map((member) => byAgent?.[member] ?? null),
+    parseAssignmentHistory(annotations[CONFIG_HISTORY_ANNOTATION]).at(-1)?.from.source ?? null,
   ];
   return sources.flatMap((source) => (source === null ? [] : [`${source.namespace}/${source.name}`]));
 }

@@ -4,6 +4,7 @@ import type { LabelSelector } from '../../kube/label-selector.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { AgentHostPort } from '../ports.ts';
+import type { AssignmentRecord } from '../status/assignment-history.ts';
 import type { ConfigHistoryEntry } from '../status/config-event.ts';
 import type { Backend } from '../status/node-config.ts';
 import { watchNodes } from '../workflows/follow-nodes.ts';
@@ -63,15 +64,15 @@ export async function watchNodeStatus(
 }
 
 /**
- * The changes of a Node's dynamic configuration, oldest first.
+ * The changes of a Node's dynamic configuration, from Events, and its last assignments by kubeletadm; the oldest first.
  * @throws AppError for an unknown Node; the errors of the cluster
  */
 export async function readNodeHistory(
   services: OpenClusterPorts,
   { node, cluster: named }: { readonly node: string; readonly cluster: KubeconfigRequest },
-): Promise<readonly ConfigHistoryEntry[]> {
+): Promise<{ readonly events: readonly ConfigHistoryEntry[]; readonly assignments: readonly AssignmentRecord[] }> {
   return withCluster(services, named, async (cluster) => {
-    await readNodes(cluster, [node]);
-    return readConfigHistory(cluster, node);
+    const [found] = await readNodes(cluster, [node]);
+    return { events: await readConfigHistory(cluster, node), assignments: found?.history ?? [] };
   });
 }

@@ -2,25 +2,23 @@ import { onAbort } from '../../base/abort.ts';
 import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
-import { applyClusterChange } from '../../host/apply.ts';
 import type { Impact } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
-import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { configMapData } from '../../kube/object.ts';
-import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
-import { type ConfigSource, describeSource, parseSourceArgument, sameSource } from '../../kubelet/layers/config-source.ts';
+import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
+import type { BatchGates } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
-import { appendHash } from '../signing/config-map-hash.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
-import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../status/dynamic-problems.ts';
-import { notFoundProblem } from '../workflows/assign-config.ts';
-import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
+import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped, withUnchanged } from '../status/dynamic-problems.ts';
+import { notFoundProblem, type RecordedRun } from '../workflows/assign-config.ts';
+import { rollOut } from '../workflows/roll-out.ts';
 import {
   type AssignmentSettings,
+  mayRevert,
   minReadyOf,
   type RolloutListener,
   type RolloutOutcome,
@@ -28,16 +26,25 @@ import {
   type RolloutResult,
   type RolloutStage,
 } from '../workflows/rollout.ts';
+import type { RolloutTarget } from '../workflows/rollout-node.ts';
+import { openRolloutRecord } from '../workflows/rollout-record.ts';
 
 export interface DynamicRollout extends AssignmentSettings {
-  readonly names: readonly string[];
-  /** Null: the assignment is removed. */
-  readonly desired: ConfigSource | null;
+  /** The nodes in their order, and the assignment of each. */
+  readonly targets: readonly RolloutTarget[];
+  readonly recorded: RecordedRun;
   readonly selector: string | undefined;
   /** How nodes are drained, and the impact of the assignment on each. Absent: no node is drained. */
   readonly draining?:
-    | { readonly policy: NonNullable<RunSettings['drain']>; readonly run: HoldRun; readonly impactOf?: (name: string) => Impact | null }
+    | {
+        readonly policy: NonNullable<RunSettings['drain']>;
+        readonly run: HoldRun;
+        readonly impactOf?: (name: string) => Impact | null;
+        readonly isControlPlane?: (name: string) => boolean;
+      }
     | undefined;
+  /** Gates and windows between batches. Absent: none. */
+  readonly gates?: BatchGates | undefined;
   readonly reporter: Reporter;
   /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
@@ -61,23 +68,23 @@ export async function performRollout(
   cluster: Cluster,
   run: DynamicRollout,
 ): Promise<{ readonly exitCode: ExitCode; readonly problems: readonly Problem[] }> {
-  const { names, desired, rollout } = run;
+  const { targets, rollout, draining } = run;
+  const names = targets.map(({ name }) => name);
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const listener = run.listenerFor({ total: names.length, prefix: '' });
-  const { draining } = run;
   const holds = draining && nodeHolds({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, draining.policy);
   const returns = returnsOf(holds);
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
-    const targets = names.map((name) => ({ name, desired }));
     const result = await rollOut(services, cluster, targets, {
       ...run,
       listener: {
         ...listener,
         ended: (outcome) => {
           listener.ended?.(outcome);
+          if (outcome.stage === 'skipped') reportSkipped(run.reporter, outcome);
           returns.begin(outcome);
         },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
@@ -86,6 +93,7 @@ export async function performRollout(
           listener.progress?.(nodes);
         },
       },
+      gates: gatesAfter(returns.all, run.gates),
       rules: rollout.rulesFor(names.length),
       until: rollout.wait === 'good' ? 'good' : 'trial',
       minReadyMs: minReadyOf(rollout, names.length),
@@ -93,6 +101,7 @@ export async function performRollout(
       begins: async (name, source) => {
         // The previous nodes are in service again.
         await returns.all();
+        await requireEtcd(services, cluster, run, name);
         await holds?.take(name, draining?.impactOf?.(name) ?? null);
         await record?.began(name, source);
         before.set(name, source);
@@ -101,7 +110,7 @@ export async function performRollout(
     await returns.all();
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
-    const restored = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
+    const restored = isStopped && (result.gate?.reverts ?? rollout.onFailure === 'revert') ? revertTargets(result, before) : [];
     const reverted = restored.length === 0 ? null : await revert(services, cluster, run, restored);
     const final = finalOutcomes(result, reverted);
     run.ended(final);
@@ -113,6 +122,16 @@ export async function performRollout(
     await returns.settled();
     await holds?.endAll();
   }
+}
+
+/** Before a control plane is changed. */
+async function requireEtcd(
+  { signal }: RolloutPorts,
+  cluster: Cluster,
+  { draining, reporter }: DynamicRollout,
+  node: string,
+): Promise<void> {
+  if (draining?.isControlPlane?.(node) === true) await requireEtcdMembers({ cluster, run: draining.run, signal, reporter }, node);
 }
 
 /** Returns nodes to service; an error is thrown by `all`, before the next node begins or at the end. */
@@ -127,6 +146,22 @@ function returnsOf(holds: NodeHolds | undefined) {
     },
     all: () => Promise.all(returns),
     settled: () => Promise.allSettled(returns),
+  };
+}
+
+function reportSkipped(reporter: Reporter, { name, error }: RolloutOutcome): void {
+  for (const { code, message, hint } of error?.problems ?? [])
+    reporter.report({ level: 'warning', code, host: name, message: `${message}. ${hint}.` });
+}
+
+/** Gates that wait for other work first. */
+function gatesAfter(work: () => Promise<unknown>, gates: BatchGates | undefined): BatchGates | undefined {
+  if (gates === undefined) return undefined;
+  return {
+    pass: async (...next) => {
+      await work();
+      return gates.pass(...next);
+    },
   };
 }
 
@@ -147,31 +182,38 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
  * The nodes with the assignment of the rollout and a known previous assignment; failed nodes first.
  * Assignments of other operators are excluded.
  */
-function revertTargets(
-  { outcomes }: RolloutResult,
-  before: ReadonlyMap<string, ConfigSource | null>,
-  desired: ConfigSource | null,
-): readonly RolloutTarget[] {
-  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, changed: 3, queued: 4, replaced: 5 };
-  const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
+function revertTargets({ outcomes }: RolloutResult, before: ReadonlyMap<string, ConfigSource | null>): readonly RolloutTarget[] {
+  const rank: Readonly<Record<RolloutStage, number>> = {
+    failed: 0,
+    unreachable: 1,
+    'in-progress': 2,
+    changed: 3,
+    queued: 4,
+    replaced: 5,
+    skipped: 6,
+  };
+  const isOurs = ({ stage, isTouched, validated, desired }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
     .filter((outcome) => before.has(outcome.name) && isOurs(outcome))
     .toSorted((a, b) => rank[a.stage] - rank[b.stage])
-    .map(({ name }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
+    .map(({ name, desired }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
 function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, rollout } = run;
+  const total = run.targets.length;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(services, cluster, targets, {
     ...run,
+    recorded: { ...run.recorded, isRevert: true },
+    gates: undefined,
     allowPodLoss: false,
-    listener: run.listenerFor({ total: run.names.length, prefix: 'rollback, ' }),
-    rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true },
+    listener: run.listenerFor({ total, prefix: 'rollback, ' }),
+    rules: { ...rollout.rulesFor(total), canary: 0, maxFail: null, downFirst: true, order: undefined },
     until: 'trial',
-    minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
+    minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, total), MIN_READY_BACK_MS),
   });
 }
 
@@ -195,14 +237,15 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
 }
 
 /** Exit code 5 requires that every node has its previous assignment. */
-function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
+function exitCodeOf({ outcomes, blocked, gate }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
-      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started'].includes(stage) || isUntouchedFailure(stage, outcome),
+      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started', 'skipped'].includes(stage) || isUntouchedFailure(stage, outcome),
     )
       ? 5
       : 4;
-  if (outcomes.every(({ stage }) => stage === 'changed')) return 0;
+  if (gate !== undefined) return outcomes.every(({ isTouched }) => !isTouched) ? 3 : 4;
+  if (outcomes.every(({ stage }) => stage === 'changed' || stage === 'skipped')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;
@@ -215,7 +258,7 @@ function isUntouchedFailure(stage: MemberOutcome, { isTouched, error }: RolloutO
 }
 
 /** A problem for each failed node, and one for all nodes that were not started. */
-function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
+function problemsOf({ outcomes, blocked, gate }: RolloutResult, timeoutMs: number): readonly Problem[] {
   const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
   const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreachable');
   const left = outcomes.filter(({ stage }) => stage === 'queued');
@@ -225,7 +268,13 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
     ...lost.flatMap(
       ({ name, error, validated }) => error?.problems.map((one) => ({ host: name, ...one })) ?? [notFoundProblem(validated, timeoutMs)],
     ),
-    ...(blocked.length > 0 ? [rolloutBlocked(left.length, blocked)] : left.length > 0 ? [rolloutStopped(left.length, failed)] : []),
+    ...(gate !== undefined
+      ? [withUnchanged(gate.problem, left.length)]
+      : blocked.length > 0
+        ? [rolloutBlocked(left.length, blocked)]
+        : left.length > 0
+          ? [rolloutStopped(left.length, failed)]
+          : []),
   ];
 }
 
@@ -234,9 +283,9 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
  * permission to write the record, a rollout that stops at a failure continues with a warning; one that
  * restores previous assignments does not start.
  */
-async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desired, rollout, reason, reporter }: DynamicRollout) {
-  const isNeeded = rollout.onFailure === 'revert';
-  if (names.length === 1 && !isNeeded) return null;
+async function recordOf(services: RolloutPorts, cluster: Cluster, { targets, rollout, reason, reporter }: DynamicRollout) {
+  const isNeeded = mayRevert(rollout);
+  if (targets.length === 1 && !isNeeded) return null;
   let isWarned = false;
   const unlessRefused = async (work: Promise<void>): Promise<void> => {
     try {
@@ -248,7 +297,7 @@ async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desir
     }
   };
   try {
-    const record = await openRolloutRecord(cluster, desired, { by: services.self.name, reason, now: () => services.clock.now() });
+    const record = await openRolloutRecord(cluster, targets, { by: services.self.name, reason, now: () => services.clock.now() });
     return {
       inherited: record.inherited,
       began: (name: string, previous: ConfigSource | null) => unlessRefused(record.began(name, previous)),
@@ -264,89 +313,4 @@ async function recordOf(services: RolloutPorts, cluster: Cluster, { names, desir
 function warningOf(error: AppError): Parameters<Reporter['report']>[0] {
   const { code, message, hint } = rolloutNotRecorded(error.problems[0]?.message ?? error.code);
   return { level: 'warning', code, message: `${message}. ${hint ?? ''}` };
-}
-
-/** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
-const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
-
-const LOCAL = 'local';
-
-/**
- * Opens the record of a rollout, so that any host can resume or revert it: the previous assignments of its nodes (null:
- * none), in a ConfigMap in the agents' namespace, which nodes can read but not write. A
- * record on the Node itself could be forged by the node, and a revert would then grant the node access to any
- * ConfigMap.
- * @param desired assignment of the rollout; null: none
- * @throws AppError the errors of reading it; a missing record is created with the first node. All functions throw the errors
- *   of the API server
- */
-async function openRolloutRecord(
-  cluster: Cluster,
-  desired: ConfigSource | null,
-  { by, reason, now }: { readonly by: string; readonly reason?: string | undefined; readonly now: () => Date },
-) {
-  const what = desired === null ? LOCAL : describeSource(desired);
-  // The member name is part of the hash: runs of other versions must find the same ConfigMap.
-  const name = appendHash({ name: 'rollout', data: { wanted: what } });
-  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name };
-  const found = await cluster.get(ref);
-  const create = async (data: Readonly<Record<string, string>>): Promise<void> => {
-    const annotations = {
-      'kubeletadm.dev/rollout-of': what,
-      'kubeletadm.dev/rollout-by': by,
-      ...(reason === undefined ? {} : { 'kubeletadm.dev/rollout-reason': reason }),
-      'kubeletadm.dev/rollout-at': now().toISOString(),
-    };
-    const metadata = { name, namespace: AGENT_NAMESPACE, labels: { [ROLLOUT_LABEL]: 'true' }, annotations };
-    await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
-  };
-  const write = async (node: string, text: string): Promise<void> => {
-    const data = { [node]: text };
-    const patch = () => cluster.patch(ref, 'merge', { data });
-    try {
-      await patch();
-    } catch (error) {
-      if (!isAppError(error, 'CLUSTER_NOT_FOUND')) throw error;
-      if ((await cluster.get({ apiVersion: 'v1', kind: 'Namespace', name: AGENT_NAMESPACE })) === null)
-        await unlessExists(applyClusterChange(cluster, createNamespace(AGENT_NAMESPACE)));
-      if (!(await unlessExists(create(data)))) await patch();
-    }
-  };
-  // Sequential, because concurrent writes of one object fail with conflicts.
-  let last: Promise<unknown> = Promise.resolve();
-  return {
-    /** Assignments that an interrupted run of the same rollout recorded. */
-    inherited: new Map(Object.entries(configMapData(found)).flatMap(readPrevious)),
-    /** Resolves when the previous assignment of a node is recorded. */
-    began: (node: string, previous: ConfigSource | null): Promise<void> => {
-      const written = last.then(() => write(node, previous === null ? LOCAL : describeSource(previous)));
-      last = written.catch(() => undefined);
-      return written;
-    },
-    /** Removes the records of finished nodes, and the ConfigMap with the last one. */
-    finished: async (nodes: readonly string[]): Promise<void> => {
-      const now = await cluster.get(ref);
-      const data = Object.fromEntries(nodes.filter((node) => Object.hasOwn(configMapData(now), node)).map((node) => [node, null]));
-      if (now === null || Object.keys(data).length === 0) return;
-      const kept = await cluster.patch(ref, 'merge', { data });
-      if (Object.keys(configMapData(kept)).length === 0) await cluster.delete(ref);
-    },
-  };
-}
-
-/** Returns false if another rollout created the object first. */
-async function unlessExists(creation: Promise<unknown>): Promise<boolean> {
-  try {
-    await creation;
-    return true;
-  } catch (error) {
-    if (isAppError(error, 'CLUSTER_ALREADY_EXISTS')) return false;
-    throw error;
-  }
-}
-
-function readPrevious([node, text]: readonly [string, string]): readonly (readonly [string, ConfigSource | null])[] {
-  if (text === LOCAL) return [[node, null]];
-  const { source } = parseSourceArgument(text);
-  return source === null ? [] : [[node, source]];
 }

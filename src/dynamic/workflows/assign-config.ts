@@ -14,6 +14,7 @@ import {
   formatSourceAnnotation,
   sameSource,
 } from '../../kubelet/layers/config-source.ts';
+import { CONFIG_HISTORY_ANNOTATION, describeAssignment, formatAssignmentHistory, withRecord } from '../status/assignment-history.ts';
 import { ASSIGNED_EVENT_REASON } from '../status/config-event.ts';
 import { assignmentReplaced, configSourceDropped, noSuchPayload } from '../status/dynamic-problems.ts';
 import { type NodeConfig, readNodeConfig } from '../status/node-config.ts';
@@ -37,6 +38,17 @@ export async function findPayload(cluster: Cluster, source: ConfigSource) {
 /** Author, time, reason and permission of an assignment, recorded on the Node. */
 export interface AssignedBy extends NewAssigner {
   readonly allowPodLoss: boolean;
+  readonly recorded: RecordedRun;
+}
+
+/** The command that makes assignments, for the history of each Node. */
+export interface RecordedRun {
+  readonly id: string;
+  readonly command: 'assign' | 'reset' | 'undo';
+  /** The hash of the content of a ConfigMap; null: unknown. */
+  sha256Of(source: ConfigSource): string | null;
+  /** A failed rollout restores the previous assignments. */
+  readonly isRevert?: boolean;
 }
 
 /** Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged. */
@@ -46,7 +58,10 @@ export function planAssignment(node: NodeConfig, desired: ConfigSource | null, a
   const isSame = source.issue === null && sameSource(source.source, desired);
   if (isSame && (permission === null || sameSource(node.status?.active ?? null, desired))) return null;
   const ref = { apiVersion: 'v1', kind: 'Node', name };
-  const mark = { [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(desired, assigned) };
+  const mark = {
+    [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(desired, assigned),
+    ...(isSame ? {} : { [CONFIG_HISTORY_ANNOTATION]: historyWith(node, desired, assigned) }),
+  };
   const patch: JsonObject =
     backend === 'native'
       ? { metadata: { annotations: mark }, spec: { configSource: desired === null ? null : formatConfigSource(desired) } }
@@ -55,8 +70,21 @@ export function planAssignment(node: NodeConfig, desired: ConfigSource | null, a
             annotations: { [CONFIG_SOURCE_ANNOTATION]: desired === null ? null : formatSourceAnnotation(desired), ...mark, ...permission },
           },
         };
-  const before = source.source === null ? 'the local configuration' : describeSource(source.source);
-  return { kind: 'patch-object', ref, patch, reason: `${before} was assigned` };
+  return { kind: 'patch-object', ref, patch, reason: `${describeAssignment(source.source)} was assigned` };
+}
+
+/** The history of a Node with the new assignment; null: the previous assignment is not readable. */
+function historyWith(
+  { source, history }: NodeConfig,
+  desired: ConfigSource | null,
+  { by, at, reason, recorded }: AssignedBy,
+): string | null {
+  if (source.issue !== null) return null;
+  const { id, command, sha256Of, isRevert = false } = recorded;
+  const of = (one: ConfigSource | null) => ({ source: one, sha256: one === null ? null : sha256Of(one) });
+  const undoes = command === 'undo' ? history.at(-1)?.id : undefined;
+  const record = { id, at: at.toISOString(), by, reason, command, undoes, from: of(source.source), to: of(desired) };
+  return formatAssignmentHistory(withRecord(history, record, { isRevert }));
 }
 
 /**
@@ -81,6 +109,7 @@ const ATTEMPTS = 10;
  * Patches a Node unless another client has changed its assignment since it was read, and checks the result:
  * an API server that does not know the field returns 200 as well.
  * @param node the Node as read before
+ * @param assigned.by plans the patch again if the Node has changed otherwise
  * @returns the Node after the patch
  * @throws AppError ASSIGNMENT_REPLACED, DYNAMIC_SOURCE_DROPPED, and the errors of the API server
  */
@@ -88,9 +117,10 @@ export async function applyAssignment(
   cluster: Cluster,
   node: NodeConfig,
   change: AssignmentPatch,
-  desired: ConfigSource | null,
+  { desired, by }: { readonly desired: ConfigSource | null; readonly by: AssignedBy },
 ): Promise<NodeConfig> {
-  const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
+  const replan = (now: NodeConfig) => planAssignment(now, desired, by) ?? change;
+  const kept = readNodeConfig(await patchUnchanged(cluster, node, change, replan), node.backend);
   if (sameSource(kept.source.source, desired)) return kept;
   throw new AppError(configSourceDropped(node.name, cluster.server, await cluster.version()));
 }
@@ -106,8 +136,7 @@ export async function createAssignmentEvent(
   desired: ConfigSource | null,
   { by, at, reason }: NewAssigner,
 ): Promise<AppError | null> {
-  const what = desired === null ? 'removed the assignment' : `assigned ${describeSource(desired)}`;
-  const message = `${by} ${what}${reason === undefined ? '' : ` (${reason})`}`;
+  const message = assignmentMessage(desired, { by, reason });
   try {
     await cluster.create(nodeEvent(node, { type: 'Normal', reason: ASSIGNED_EVENT_REASON, message, component: 'kubeletadm' }, at, 0));
     return null;
@@ -117,8 +146,20 @@ export async function createAssignmentEvent(
   }
 }
 
-async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: AssignmentPatch): Promise<KubeObject> {
+/** `alice@laptop assigned kube-system/pods/kubelet (OPS-1234)`. @param desired null: the local configuration */
+export function assignmentMessage(desired: ConfigSource | null, { by, reason }: Pick<NewAssigner, 'by' | 'reason'>): string {
+  const what = desired === null ? 'removed the assignment' : `assigned ${describeSource(desired)}`;
+  return `${by} ${what}${reason === undefined ? '' : ` (${reason})`}`;
+}
+
+async function patchUnchanged(
+  cluster: Cluster,
+  node: NodeConfig,
+  planned: AssignmentPatch,
+  replan: (now: NodeConfig) => AssignmentPatch,
+): Promise<KubeObject> {
   let { resourceVersion } = node;
+  let change = planned;
   for (let attempt = 1; ; attempt++) {
     const { metadata = {}, ...rest } = change.patch as { readonly metadata?: JsonObject };
     try {
@@ -131,6 +172,7 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
       if (now.source.issue !== node.source.issue || !sameSource(now.source.source, node.source.source))
         throw new AppError(assignmentReplaced(now, node.source.source));
       resourceVersion = now.resourceVersion;
+      change = replan(now);
     }
   }
 }

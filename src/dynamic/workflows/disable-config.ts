@@ -26,12 +26,14 @@ import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTS_LINK, POINTER_DROP_IN, readInsta
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
 import { foreignDynamicConfigDir, NATIVE_DROP_IN } from '../../kubelet/node-agent/native-flags.ts';
 import { CONFIG_CONDITION } from '../agent/status.ts';
+import { CONFIG_HISTORY_ANNOTATION } from '../status/assignment-history.ts';
 import { type DynamicHost, type DynamicHostOptions, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
 
 const ANNOTATIONS = [
   CONFIG_SOURCE_ANNOTATION,
   ALLOW_POD_LOSS_ANNOTATION,
   ASSIGNED_BY_ANNOTATION,
+  CONFIG_HISTORY_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
   RETRY_ANNOTATION,

@@ -2,34 +2,29 @@ import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import type { Batch, BatchGates, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
-import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
+import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment, type RecordedRun } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
 import {
   type AssignmentSettings,
+  assessMember,
   assignedBy,
+  NOTICE_MS,
   type RolloutListener,
   type RolloutOutcome,
   type RolloutPorts,
   type RolloutResult,
   type RolloutStage,
+  rolloutMember,
 } from './rollout.ts';
-
-/** A node and its new assignment; null: none. */
-export interface RolloutTarget {
-  readonly name: string;
-  readonly desired: ConfigSource | null;
-  /**
-   * Required current assignment, unless `desired` is assigned already: a node with another one is not
-   * changed. Absent: any.
-   */
-  readonly expected?: ConfigSource | null | undefined;
-}
+import { isJustAssigned, isReplaced, outcomeOf, type RolloutNode, type RolloutTarget, unproven } from './rollout-node.ts';
 
 interface RolloutRun extends AssignmentSettings {
+  readonly recorded: RecordedRun;
   /** Labels common to the nodes, which limit the watch. */
   readonly selector: string | undefined;
   readonly rules: RolloutRules;
@@ -43,14 +38,14 @@ interface RolloutRun extends AssignmentSettings {
   readonly whyUnreached?: (name: string) => Promise<string | null>;
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
+  /** Gates and windows between batches. Absent: none. */
+  readonly gates?: BatchGates | undefined;
   readonly listener: RolloutListener;
 }
 
 const POLL_MS = 1_000;
 /** Time in which the API server must reach the kubelet of an updated node: a CSR of it may wait for its approval. */
 const REACH_MS = 60_000;
-/** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
-const NOTICE_MS = 20_000;
 /** Number of nodes assessed per interval; more nodes lengthen the interval. */
 const NODES_PER_POLL = 250;
 
@@ -78,37 +73,13 @@ export async function rollOut(
   }
 }
 
-interface Member {
-  readonly target: RolloutTarget;
-  stage: RolloutStage;
-  validated: AssessedNode;
-  error: AppError | null;
-  isTouched: boolean;
-  beganAt: number;
-  wasDown: boolean;
-  /**
-   * The status already showed the desired source before the assignment was changed to it: it proves nothing
-   * until the kubelet had time to use the previous assignment.
-   */
-  wasShown: boolean;
-  /** Time since which the node is updated without interruption. */
-  updatedSince: number | null;
-  /** Before its assignment, the API server reached the kubelet. */
-  wasReached: boolean;
-  readonly initial: ConfigSource | null;
-  /** A Node with a smaller resourceVersion was read before the assignment; null: not assigned by this run. */
-  keptVersion: number | null;
-  reported: string;
-  isGone: boolean;
-}
-
 class Rollout {
   readonly #ports: RolloutPorts;
   readonly #cluster: Cluster;
   readonly #feed: NodeFeed;
   readonly #targets: readonly RolloutTarget[];
   readonly #run: RolloutRun;
-  #members: readonly Member[] = [];
+  #members: readonly RolloutNode[] = [];
   #batches = 0;
   #blockedSince: number | null = null;
   #unansweredSince: number | null = null;
@@ -126,19 +97,26 @@ class Rollout {
     const { rules, listener, rollout } = this.#run;
     const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_PER_POLL));
     await this.#look();
+    listener.starts?.(rules);
     for (;;) {
       listener.progress?.(this.#outcomes());
       const { start, isCanary, blocked, stopped } = nextStep(this.#nodes(), rules);
       if (start.length > 0) {
         this.#blockedSince = null;
-        await this.#begin(
-          start.map(({ name }) => name),
-          isCanary,
-        );
+        const names = start.map(({ name }) => name);
+        const gate = await this.#passGates({ names, isCanary, done: this.#updated() });
+        if (gate !== null) return this.#stoppedAt(gate);
+        // During a gate, nodes may have rolled back, gone down, been deleted or been assigned by others.
+        const ready = nextStep(this.#nodes(), rules).start.flatMap(({ name }) => (names.includes(name) ? [name] : []));
+        if (ready.length > 0) await this.#begin(ready, isCanary);
         continue;
       }
       const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
-      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) return result;
+      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) {
+        const gate = stopped === null ? await this.#passGates(null) : null;
+        if (gate !== null) return this.#stoppedAt(gate);
+        return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
+      }
       if (blocked.length === 0) this.#blockedSince = null;
       else {
         // Before the first change, waiting has no benefit.
@@ -151,16 +129,36 @@ class Rollout {
     }
   }
 
+  /** @throws the reason of the signal */
+  async #passGates(next: Batch | null): Promise<GateStop | null> {
+    const { gates, listener } = this.#run;
+    if (gates === undefined) return null;
+    const stop = await gates.pass(next, async (gate) => listener.gate?.(gate));
+    if (stop?.kind === 'interrupted') this.#ports.signal.throwIfAborted();
+    await this.#look();
+    return stop;
+  }
+
+  /** The nodes that were updated before this rollout. */
+  #updated(): readonly string[] {
+    return this.#members.flatMap(({ target, stage, isTouched }) => (stage === 'changed' && !isTouched ? [target.name] : []));
+  }
+
+  #stoppedAt(gate: GateStop): RolloutResult {
+    return { outcomes: this.#outcomes(), blocked: [], isStopped: true, gate };
+  }
+
   #now(): number {
     return this.#ports.clock.now().getTime();
   }
 
   #nodes() {
-    return this.#members.map(({ target, stage, validated, isGone }) => ({
-      name: target.name,
-      state: stage,
-      isDown: !isGone && !validated.config.isReady,
-    }));
+    return this.#members.map(({ stage, validated, isGone }) => {
+      const member = rolloutMember(validated.config, stage);
+      // A failed control plane is restored first.
+      const place = this.#run.rules.downFirst === true ? { stage: 0 } : {};
+      return { ...member, ...place, isDown: member.isDown && !isGone };
+    });
   }
 
   #outcomes(): readonly RolloutOutcome[] {
@@ -180,7 +178,7 @@ class Rollout {
     await Promise.all(batch.map((member) => this.#assign(member)));
   }
 
-  async #assign(member: Member): Promise<void> {
+  async #assign(member: RolloutNode): Promise<void> {
     const { begins, listener } = this.#run;
     const { config } = member.validated;
     const { name, desired } = member.target;
@@ -189,7 +187,7 @@ class Rollout {
     try {
       if (change !== null) {
         await begins?.(name, config.source.source);
-        const kept = await applyAssignment(this.#cluster, config, change, desired);
+        const kept = await applyAssignment(this.#cluster, config, change, { desired, by: this.#assignedBy() });
         member.keptVersion = Number(kept.resourceVersion);
         const eventError = await createAssignmentEvent(this.#cluster, name, desired, this.#assignedBy());
         if (eventError !== null) listener.onEventNotCreated?.(name, eventError);
@@ -197,9 +195,10 @@ class Rollout {
     } catch (error) {
       if (!isAppError(error)) throw error;
       const { exitCode } = error;
-      if (isAppError(error, 'ASSIGNMENT_REPLACED')) {
+      const isHeld = isAppError(error, 'NODE_HELD') && this.#members.length > 1;
+      if (isHeld || isAppError(error, 'ASSIGNMENT_REPLACED')) {
         member.error = error;
-        this.#end(member, 'replaced');
+        this.#end(member, isHeld ? 'skipped' : 'replaced');
         return;
       }
       // The result of a request without a response is unknown.
@@ -229,7 +228,7 @@ class Rollout {
   }
 
   /** Ends a node that was updated long enough, once the API server reaches its kubelet as before. */
-  async #finish(member: Member, updatedMs: number): Promise<void> {
+  async #finish(member: RolloutNode, updatedMs: number): Promise<void> {
     const { whyUnreached, minReadyMs } = this.#run;
     const { name } = member.target;
     const why = member.wasReached && whyUnreached !== undefined ? await whyUnreached(name) : null;
@@ -246,7 +245,7 @@ class Rollout {
     return assignedBy(this.#ports, this.#run);
   }
 
-  #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced'): void {
+  #end(member: RolloutNode, stage: 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'): void {
     member.stage = stage;
     this.#run.listener.ended?.(outcomeOf(member));
   }
@@ -286,12 +285,12 @@ class Rollout {
   }
 
   /** Handles a deleted Node: the rollout does not wait for it, and it is not unavailable. */
-  #lose(member: Member): void {
+  #lose(member: RolloutNode): void {
     member.isGone = true;
     if (member.stage === 'queued' || member.stage === 'in-progress') this.#end(member, 'unreachable');
   }
 
-  #newMember(target: RolloutTarget, validated: AssessedNode): Member {
+  #newMember(target: RolloutTarget, validated: AssessedNode): RolloutNode {
     const { config, verdict } = validated;
     const now = this.#now();
     const wasShown = this.#plan(config, target.desired) === null && isJustAssigned(validated, target.desired, now);
@@ -318,13 +317,13 @@ class Rollout {
       if (assessProgress(config, verdict, this.#goal(target), 0) === 'failed') return 'failed';
       return config.isReady ? 'in-progress' : 'queued';
     };
-    const started: Member = { ...member, stage: stage() };
+    const started: RolloutNode = { ...member, stage: stage() };
     if (started.stage !== 'queued' && started.stage !== 'replaced') this.#run.listener.assigned?.(target.name, target.desired, false);
     if (started.stage === 'failed' || started.stage === 'replaced') this.#run.listener.ended?.(outcomeOf(started));
     return started;
   }
 
-  async #see(member: Member, found: AssessedNode): Promise<void> {
+  async #see(member: RolloutNode, found: AssessedNode): Promise<void> {
     const { minReadyMs, rollout, listener } = this.#run;
     const validated = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.validated = validated;
@@ -343,42 +342,13 @@ class Rollout {
     const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
     if (progress === 'updated') member.updatedSince ??= now;
     else member.updatedSince = null;
-    const updatedMs = member.updatedSince === null ? -1 : now - member.updatedSince;
-    const isLate = progress !== 'updated' && now - member.beganAt >= rollout.timeoutMs;
+    const updatedMs = member.updatedSince === null ? null : now - member.updatedSince;
+    const { timeoutMs } = rollout;
+    const stage = assessMember(progress, { elapsedMs: now - member.beganAt, updatedMs, minReadyMs, timeoutMs, wasDown: member.wasDown });
     // An updated node may still be rolled back.
-    if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'changed')) this.#end(member, 'failed');
-    else if (member.stage === 'in-progress' && updatedMs >= minReadyMs) await this.#finish(member, updatedMs);
-    else if (member.stage === 'in-progress' && isLate) this.#end(member, member.wasDown ? 'unreachable' : 'failed');
+    if (progress === 'failed' && member.stage === 'changed') this.#end(member, 'failed');
+    if (member.stage !== 'in-progress' || stage === 'in-progress') return;
+    if (stage === 'changed') await this.#finish(member, updatedMs ?? 0);
+    else this.#end(member, stage);
   }
-}
-
-/** Whether another client has changed the assignment of a node since the rollout read or changed it. */
-function isReplaced({ stage, target, validated, initial, keptVersion }: Member): boolean {
-  const { source, resourceVersion } = validated.config;
-  if (source.issue === null && sameSource(source.source, target.desired)) return false;
-  if (stage === 'queued') return !sameSource(source.source, initial);
-  // The watch may lag behind the rollout's own assignment.
-  if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
-  return stage === 'in-progress' || stage === 'changed';
-}
-
-/**
- * Whether the source was assigned recently, and the kubelet has not restarted since: its status may be from
- * an earlier assignment.
- */
-function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource | null, now: number): boolean {
-  const at = config.assigner?.at?.getTime() ?? Number.NEGATIVE_INFINITY;
-  if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, desired)) return false;
-  return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
-}
-
-/** Ignores a verdict that is based on a status older than the assignment. */
-function unproven(node: AssessedNode): AssessedNode {
-  if (!['trial', 'good', 'local', 'rejected'].includes(node.verdict.state)) return node;
-  const why = 'the kubelet has not reported since this assignment and may be restarting to use the previous assignment';
-  return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
-}
-
-function outcomeOf({ target, stage, validated, error, isTouched, beganAt, updatedSince }: Member): RolloutOutcome {
-  return { name: target.name, desired: target.desired, stage, validated, error, isTouched, beganAt, updatedSince };
 }

@@ -14,6 +14,8 @@ export interface ImportedHost {
   readonly written: FleetLayer;
   /** Destination of its connection and of each jump host, normalized. Equal for names of one host. Absent: unknown. */
   readonly machine?: string;
+  /** The ssh_config that has the host. */
+  readonly sshConfig?: string;
   /** Names of variables with a list or an object as value, which fleet files do not support. */
   readonly unread?: readonly string[];
 }
@@ -37,6 +39,8 @@ export interface HostEntry {
   readonly address: string | null;
   /** Where the connection to its name ends, if an import knows that. */
   readonly machine?: string | undefined;
+  /** The ssh_config from which the host was imported. */
+  readonly sshConfig?: string | undefined;
 }
 
 export interface GroupRef {
@@ -68,15 +72,16 @@ export function hostEntries(
   };
   for (const [index, host] of (fleet.hosts ?? []).entries()) {
     for (const entry of expandHost(host, fileLayer(`host ${host.name}`, host, document, ['hosts', index]), findings))
-      if (!add(joined(entry, imported.get(entry.name)))) return refuse(findings, entry, entries);
+      if (!add(joined(entry, imported.get(entry.name)))) return refuse(findings, entry);
   }
-  for (const entry of imported.values()) if (!entries.has(entry.name) && !add(entry)) return refuse(findings, entry, entries);
+  for (const entry of imported.values()) if (!entries.has(entry.name) && !add(entry)) return refuse(findings, entry);
   return entries;
 }
 
-function refuse(findings: ProblemCollector, { place }: HostEntry, entries: ReadonlyMap<string, HostEntry>): ReadonlyMap<string, HostEntry> {
+/** No host: the settings of so many hosts take long to validate. */
+function refuse(findings: ProblemCollector, { place }: HostEntry): ReadonlyMap<string, HostEntry> {
   findings.add(tooManyHosts(MAX_HOSTS), place);
-  return entries;
+  return new Map();
 }
 
 /** `file:line:column`. */
@@ -86,7 +91,12 @@ export function formatPlace({ position: { file, line, column } }: SettingLocatio
 
 function joined(entry: HostEntry, imported: HostEntry | undefined): HostEntry {
   if (imported === undefined) return entry;
-  return { ...entry, groups: [...imported.groups, ...entry.groups], layers: [...imported.layers, ...entry.layers] };
+  return {
+    ...entry,
+    sshConfig: imported.sshConfig,
+    groups: [...imported.groups, ...entry.groups],
+    layers: [...imported.layers, ...entry.layers],
+  };
 }
 
 function* expandHost(host: NonNullable<FleetFile['hosts']>[number], layer: Layer, findings: ProblemCollector): Iterable<HostEntry> {
@@ -145,6 +155,7 @@ function importedEntries(
           indexes: [],
           address: null,
           machine: host.machine,
+          sshConfig: host.sshConfig,
         });
       }
     }

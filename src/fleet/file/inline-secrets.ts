@@ -23,6 +23,7 @@ const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 const HINT_PROXY = 'Set proxy.credentials to {env: NAME} or {file: PATH}';
 const HINT_HOOK = 'Set env of the hook to {NAME: {env: VARIABLE}} or {NAME: {file: PATH}}, and use $NAME in a command that is a string';
+const HINT_GATE = 'Let the command read the secret from a file or from a variable of its environment';
 const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 
 /** Finds secrets anywhere in a fleet file. The messages contain no values. */
@@ -48,6 +49,8 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
           found(inlineSecret('the value of a variable', HINT_HOOK), value.offset, [...steps, key]);
         else if (key === 'command' && steps.includes('hooks') && findSecret(commandText(value)) !== null)
           found(inlineSecret('a text that looks like a secret', HINT_HOOK), value.offset, [...steps, key]);
+        else if (key === 'command' && steps.includes('gates') && findSecret(commandText(value)) !== null)
+          found(inlineSecret('a text that looks like a secret', HINT_GATE), value.offset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);
       }
     }

@@ -15,12 +15,13 @@ import { labelsOfHost } from './select.ts';
  * `Inventory`).
  */
 export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], withOrigins: boolean): JsonObject {
+  const { kubeconfigSource: _, ...cluster } = fleet.cluster;
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'Inventory',
     ...(fleet.name === null ? {} : { name: fleet.name }),
     ...(fleet.kubernetesVersion === null ? {} : { kubernetesVersion: fleet.kubernetesVersion }),
-    cluster: withoutEmpty(fleet.cluster),
+    cluster: withoutEmpty(cluster),
     groups: fleet.groups,
     hosts: hosts.map((host) => hostDocument(host, withOrigins)),
     bastions: fleet.bastions.map(bastionDocument),

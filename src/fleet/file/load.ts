@@ -6,6 +6,7 @@ import { readDocument } from '../../codec/read-document.ts';
 import { parseSource, type Source, type SourceDocument, type SourceLimits } from '../../codec/source.ts';
 import { readHeader } from '../../kubeadm/config/document-header.ts';
 import { sortProblems } from '../../kubeadm/config/origins.ts';
+import { ROLLOUT_KIND, rolloutSettings } from '../../maintenance/gates/rollout-settings.ts';
 import { QUOTE_TEMPLATE } from './fleet-problems.ts';
 import { secretProblems } from './inline-secrets.ts';
 import { FLEET_API_VERSION, FLEET_KIND, type FleetFile, fleetSchema } from './schema.ts';
@@ -34,7 +35,7 @@ const FLEET_LIMITS: SourceLimits = {
  */
 export function loadFleet(text: string, file: string): LoadedFleet {
   const source = parseSource(text, file, FLEET_LIMITS);
-  const { document, problems } = selectDocument(source, text, file);
+  const { document, problems } = selectDocument(source, text, file, FLEET_KIND);
   if (document === null) return { file, fleet: {}, document: null, problems: sortProblems(problems) };
   const secrets = secretProblems(document);
   const read = readDocument(document, fleetSchema, { suggest, argumentHint });
@@ -43,11 +44,31 @@ export function loadFleet(text: string, file: string): LoadedFleet {
   return { file, fleet: read.value, document, problems: sortProblems([...problems, ...secrets, ...structure]) };
 }
 
+/**
+ * Parses a file of `--gates` and reports all problems at once. With an error among the problems, the settings must not be used.
+ * @param file name in positions
+ */
+export function loadRollout(text: string, file: string) {
+  const source = parseSource(text, file, FLEET_LIMITS);
+  const { document, problems } = selectDocument(source, text, file, ROLLOUT_KIND);
+  if (document === null) return { settings: {}, document, problems: sortProblems(problems) };
+  const read = readDocument(document, rolloutSettings, {
+    suggest: (parents, name) => suggest(['rollout', ...parents], name),
+    argumentHint,
+  });
+  return { settings: read.value, document, problems: sortProblems([...problems, ...secretProblems(document), ...read.problems]) };
+}
+
 function placeText(position: Position | undefined): string {
   return position === undefined ? '' : `${position.line}:${position.column}`;
 }
 
-function selectDocument(source: Source, text: string, file: string): { document: SourceDocument | null; problems: readonly Problem[] } {
+function selectDocument(
+  source: Source,
+  text: string,
+  file: string,
+  expected: string,
+): { document: SourceDocument | null; problems: readonly Problem[] } {
   const problems = source.problems.map((problem) => withSyntaxHint(problem, text));
   if (problems.length > 0) return { document: null, problems };
   const found: SourceDocument[] = [];
@@ -55,28 +76,28 @@ function selectDocument(source: Source, text: string, file: string): { document:
     if (document.root === null) continue;
     const header = readHeader(document);
     if (!('kind' in header)) {
-      problems.push(...header.map(asFleet));
+      problems.push(...header.map((problem) => withHeaderHint(problem, expected)));
       continue;
     }
     const { apiVersion, kind, kindPosition, versionPosition } = header;
     const first = found[0];
-    if (kind !== FLEET_KIND) {
-      const likely = closestName(kind, [FLEET_KIND]);
-      problems.push(unknownKind(apiVersion, kind, kindPosition, [FLEET_KIND], likely));
+    if (kind !== expected) {
+      const likely = closestName(kind, [expected]);
+      problems.push(unknownKind(apiVersion, kind, kindPosition, [expected], likely));
     } else if (apiVersion !== FLEET_API_VERSION) problems.push(unknownVersion(apiVersion, versionPosition, [FLEET_API_VERSION]));
     else if (first !== undefined) problems.push(duplicateKind(kind, kindPosition, first.positionAt(first.root?.offset ?? 0).line));
     else found.push(document);
   }
   const [document = null] = found;
-  if (document === null && problems.length === 0) problems.push(noDocument(file, [FLEET_KIND]));
+  if (document === null && problems.length === 0) problems.push(noDocument(file, [expected]));
   return { document, problems };
 }
 
-function asFleet(problem: Problem): Problem {
+function withHeaderHint(problem: Problem, expected: string): Problem {
   if (problem.code !== 'CONFIG_MISSING_HEADER') return problem;
   return {
     ...problem,
-    hint: `Begin the file with ${problem.path === 'kind' ? `kind: ${FLEET_KIND}` : `apiVersion: ${FLEET_API_VERSION}`}`,
+    hint: `Begin the file with ${problem.path === 'kind' ? `kind: ${expected}` : `apiVersion: ${FLEET_API_VERSION}`}`,
   };
 }
 

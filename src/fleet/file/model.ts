@@ -6,6 +6,7 @@ import { hostPreparation, secretSource } from '../../host/operation/install-mode
 import { taint } from '../../kubeadm/config/schema-parts.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
+import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 
 /**
  * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
@@ -104,9 +105,11 @@ export const fleetCluster = z
   })
   .readonly();
 
-export type FleetCluster = z.infer<typeof fleetCluster>;
+/** `kubeconfigSource`: position of `kubeconfig` in the fleet file; a saved plan has none. */
+export type FleetCluster = z.infer<typeof fleetCluster> & { readonly kubeconfigSource?: string };
 export type ResolvedBastion = z.infer<typeof bastion>;
-export type ResolvedSsh = z.infer<typeof ssh>;
+/** `importedFrom`: ssh_config from which the host was imported; a saved plan has none. */
+export type ResolvedSsh = z.infer<typeof ssh> & { readonly importedFrom?: string };
 
 /** The settings of a host in a saved plan, which therefore needs no fleet file. */
 export type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;
@@ -135,7 +138,8 @@ const settingsSchema = z.object(plannedSettings);
 
 /** The settings of a host without its other members. A value that does not match the table is an error of the program. */
 export function plannedSettingsOf(host: PlannedSettings): PlannedSettings {
-  return settingsSchema.parse(host);
+  const { importedFrom: _, ...ssh }: ResolvedSsh = host.ssh;
+  return settingsSchema.parse({ ...host, ssh });
 }
 
 export interface ResolvedFleet {
@@ -149,6 +153,8 @@ export interface ResolvedFleet {
   readonly bastions: readonly ResolvedBastion[];
   /** All groups, those of the file first, then imported ones. */
   readonly groups: readonly string[];
+  /** Gates and windows, with the content of their files; null: none. */
+  readonly rollout: PreparedRollout | null;
   /** Problems that do not prevent a run. */
   readonly warnings: readonly Problem[];
 }

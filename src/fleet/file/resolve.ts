@@ -38,17 +38,18 @@ export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInve
   const fleet: ResolvedFleet = {
     file: loaded.file,
     name: loaded.fleet.name ?? null,
-    cluster: clusterOf(loaded.fleet),
+    cluster: clusterOf(loaded),
     kubernetesVersion: loaded.fleet.kubernetesVersion ?? null,
     hosts: hosts?.hosts ?? [],
     bastions: hosts?.bastions ?? [],
     groups: hosts?.groups ?? [],
+    rollout: null,
     warnings: problems.filter(({ severity }) => severity === 'warning'),
   };
   return { fleet, problems };
 }
 
-function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
+function clusterOf({ fleet: { cluster = {} }, document }: LoadedFleet): FleetCluster {
   const {
     kubeconfig = null,
     context = null,
@@ -60,7 +61,11 @@ function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
   } = cluster;
   const { env, file } = token;
   const reference = env !== undefined ? { env } : file !== undefined ? { file } : null;
-  return { kubeconfig, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
+  const source =
+    kubeconfig === null || document === null
+      ? {}
+      : { kubeconfigSource: formatPlace(fileLayer('file', {}, document, []).place(['cluster', 'kubeconfig'])) };
+  return { kubeconfig, ...source, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
 }
 
 interface Hosts {
@@ -134,7 +139,7 @@ function asHost(
     },
     role,
     groups,
-    ssh: { ...ssh, ...route },
+    ssh: { ...ssh, ...route, ...(entry.sshConfig === undefined ? {} : { importedFrom: entry.sshConfig }) },
     ...node,
     overlays: layers.flatMap((layer) => overlays(layer)(scope) ?? []),
     variables: () => variableValues(entry, layers),

@@ -5,6 +5,7 @@ import { goDurationMs, isTimeLimit } from '../../base/text/go-duration.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { IssueParams } from '../../codec/read-document.ts';
 import { duration, optional, taint, text, texts } from '../../kubeadm/config/schema-parts.ts';
+import { rolloutSettings } from '../../maintenance/gates/rollout-settings.ts';
 import { type HostKey, hostKeyType } from '../../ssh/known-hosts.ts';
 import { isTemplate } from './scope.ts';
 
@@ -363,6 +364,7 @@ export const fleetSchema = z.strictObject({
   groups: optional(z.array(group)),
   hosts: optional(z.array(host)),
   imports: optional(z.array(inventoryImport)),
+  rollout: optional(rolloutSettings.describe('Gates and maintenance windows between the batches of apply')),
 });
 
 /** A fleet file as written, after structural validation. */

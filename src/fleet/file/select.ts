@@ -16,8 +16,6 @@ export interface Selection {
   readonly selector?: LabelSelector | undefined;
 }
 
-export const ALL_HOSTS: Selection = { limit: [], groups: [] };
-
 /** The fields of a host that a Selection is matched against. */
 export type Selectable = Pick<ResolvedHost, 'name' | 'groups' | 'role' | 'nodeRegistration'>;
 
@@ -87,7 +85,7 @@ export function unknownHost({ file, hosts }: Pick<ResolvedFleet, 'file' | 'hosts
 }
 
 /** The Node of a host by the fleet file: declared, else with the name of the host, unless another host declares that. */
-function nodesByFile(hosts: readonly Selectable[]): (host: Selectable) => string | null {
+export function nodesByFile(hosts: readonly Selectable[]): (host: Selectable) => string | null {
   const declared = new Set(hosts.map(declaredNode));
   return (host) => declaredNode(host) ?? (declared.has(host.name.toLowerCase()) ? null : host.name.toLowerCase());
 }

@@ -31,6 +31,19 @@ const ENTRY = z.discriminatedUnion('event', [
     problems: z.exactOptional(texts),
     change: z.exactOptional(HISTORY_ENTRY),
   }),
+  /** A gate between batches, or a maintenance window. */
+  z.object({
+    event: z.literal('gate-ended'),
+    time: text,
+    gate: text,
+    kind: text,
+    batch: z.number(),
+    isPassed: z.boolean(),
+    answer: text,
+    output: z.exactOptional(text),
+    attempts: z.number(),
+    durationMs: z.number(),
+  }),
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
 

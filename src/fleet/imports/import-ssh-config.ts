@@ -19,9 +19,9 @@ const CODE_HOST = /^(?:ssh\.|altssh\.)?(?:github\.com|gitlab\.com|bitbucket\.org
 export function importSshConfig(config: SshConfig): { readonly inventory: ImportedInventory; readonly gitServers: readonly string[] } {
   const hosts = new Map<string, ImportedHost>();
   const gitServers = new Set<string>();
-  const visit = ({ lines }: SshConfigFile): void => {
+  const visit = ({ lines }: SshConfigFile, root: string): void => {
     for (const { keyword, args, file, line, included = [] } of lines) {
-      for (const each of included) visit(each);
+      for (const each of included) visit(each, root);
       if (keyword !== 'host') continue;
       for (const name of args) {
         if (/[*?!]/.test(name) || hosts.has(name) || gitServers.has(name)) continue;
@@ -35,12 +35,13 @@ export function importSshConfig(config: SshConfig): { readonly inventory: Import
             place: { position: { file, line, column: 1 }, path: '' },
             groups: [],
             written: {},
+            sshConfig: root,
             ...(builtin === null ? {} : { machine: machineOf(builtin) }),
           });
       }
     }
   };
-  for (const file of config.files) visit(file);
+  for (const file of config.files) visit(file, file.path);
   return { inventory: { hosts: [...hosts.values()], groups: [] }, gitServers: [...gitServers] };
 }
 

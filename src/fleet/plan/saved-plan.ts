@@ -10,7 +10,17 @@ import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
-import { fleetCluster, jsonObject, type PlannedHost, plannedSettings, plannedSettingsOf, text, texts } from '../file/model.ts';
+import { preparedRollout } from '../../maintenance/gates/rollout-settings.ts';
+import {
+  type FleetCluster,
+  fleetCluster,
+  jsonObject,
+  type PlannedHost,
+  plannedSettings,
+  plannedSettingsOf,
+  text,
+  texts,
+} from '../file/model.ts';
 import { FLEET_KIND } from '../file/schema.ts';
 import { type Operations, operationsOf } from './operations.ts';
 
@@ -49,6 +59,14 @@ const savedPlan = z
     ignorePreflightErrors: texts,
     /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
     canary: optional(texts),
+    /** Hosts changed at once: a number or a percentage, as in `--max-unavailable`. Absent: apply chooses. */
+    maxUnavailable: optional(text),
+    /** Of the hosts after the canary, by the zones of their Nodes. Absent: the order of the file. */
+    order: optional(z.enum(['zone', 'spread'])),
+    /** The names of the hosts in the batches of a run without failures. Absent: the canary, and then all others. */
+    batches: optional(z.array(texts).readonly()),
+    /** Gates and windows between batches. Absent: none. */
+    rollout: optional(preparedRollout),
     /** Shared content of hosts is stored once. */
     changes: z
       .record(text, z.strictObject({ changes: z.array(jsonObject).readonly(), deferred: z.array(jsonObject).readonly() }).readonly())
@@ -91,7 +109,7 @@ export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
 /** The same for a signed plan, whose file is a permission to change the hosts. */
 export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
 
-/** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
+/** Builds the plan to save, without the positions and paths that only messages use. Equal hosts, facts, files and times give identical bytes. */
 export function savePlan(
   context: PlanContext,
   hosts: readonly (readonly [PlannedHost, PlanOutcome])[],
@@ -115,12 +133,13 @@ export function savePlan(
     return key;
   });
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, ...settings } = plannedSettingsOf(host);
+    const { name, ssh, ...settings } = plannedSettingsOf(host);
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
       status,
       ...settings,
+      ssh,
       overlays: host.overlays.map(({ document }) => (settings.kubeletConfigDir === true ? splitKey : mergedKey)(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
@@ -128,10 +147,12 @@ export function savePlan(
       ...(problems.length === 0 ? {} : { problems }),
     };
   });
+  const { kubeconfigSource: _, ...cluster }: FleetCluster = context.cluster;
   const body = {
     apiVersion: API_VERSION,
     kind: KIND,
     ...context,
+    cluster,
     changes: Object.fromEntries(changes),
     overlays: Object.fromEntries(overlays),
     hosts: saved,

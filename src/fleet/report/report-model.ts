@@ -4,6 +4,7 @@ import type { ClusterName } from '../../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
+import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
 import type { MemberState } from '../../maintenance/next-step.ts';
 import type { HostOutcome } from '../run/fleet.ts';
@@ -37,6 +38,8 @@ export interface ReportModel {
   readonly groups: readonly HostGroup[];
   /** `slowLimitMs`: hosts whose change took longer are slow. */
   readonly timeline: { readonly totalMs: number; readonly hosts: readonly HostTimeline[]; readonly slowLimitMs: number } | null;
+  /** The gates between batches that have ended. */
+  readonly gates: readonly GateRecord[];
   readonly census: readonly ValueDistribution[];
   readonly rows: readonly HostStatusRow[];
   readonly certificates: readonly HostCertificate[];
@@ -86,6 +89,7 @@ const EMPTY = {
   matrix: { fields: [], rows: [] },
   groups: [],
   timeline: null,
+  gates: [],
   census: [],
   rows: [],
   certificates: [],
@@ -100,6 +104,7 @@ interface ReportedRun extends ReportHead, Pick<ReportModel, 'command'> {
   readonly changing: readonly string[];
   readonly outcomes: readonly HostOutcome[];
   readonly timelines: readonly HostTimeline[];
+  readonly gates: readonly GateRecord[];
 }
 
 /** The report of `plan`, `apply` and other runs over hosts. */
@@ -133,7 +138,8 @@ export function runReport(run: ReportedRun): ReportModel {
 
 /** The report of a rollout over Nodes. */
 export function rolloutReport(
-  run: ReportHead & Pick<ReportModel, 'command' | 'members'> & { readonly progress: RunState; readonly problems: readonly Problem[] },
+  run: ReportHead &
+    Pick<ReportModel, 'command' | 'members' | 'gates'> & { readonly progress: RunState; readonly problems: readonly Problem[] },
 ): ReportModel {
   const { failure, progress, problems, ...head } = run;
   const { members, command } = head;

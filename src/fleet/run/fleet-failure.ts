@@ -43,7 +43,7 @@ const UNCHANGED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'not-s
  * down, before any host was changed, 4 when some hosts succeeded, else the exit code that all failures share
  */
 export function fleetFailure(
-  { outcomes, stopped, isBlocked = false }: FleetResult,
+  { outcomes, stopped, isBlocked = false, gate }: FleetResult,
   {
     signal,
     reads = false,
@@ -53,12 +53,13 @@ export function fleetFailure(
 ): AppError | null {
   const failures = outcomes.filter(({ error }) => error !== null);
   const left = outcomes.filter(({ status, error }) => error === null && (status === 'not-started' || status === 'interrupted'));
-  const isInterrupted = signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
-  if (failures.length + left.length === 0) return null;
+  const isInterrupted = signal.aborted && (gate?.kind === 'interrupted' || outcomes.some(({ status }) => status === 'interrupted'));
+  if (failures.length + left.length === 0 && gate === undefined) return null;
   const problems = [...distinctProblems(failures.filter(({ status }) => status !== 'interrupted'))];
-  if (stopped !== null) {
+  if (gate !== undefined && !isInterrupted) problems.push(gate.problem);
+  if (stopped !== null && left.length > 0 && gate?.kind !== 'interrupted') {
     const message = `the run stopped before it processed ${left.length === 1 ? '1 host' : `${left.length} hosts`}: ${stopped}`;
-    problems.push({ code: 'FLEET_STOPPED', message, hint: isBlocked ? BLOCKED_HINT : hint });
+    problems.push({ code: 'FLEET_STOPPED', message, hint: gate !== undefined ? undefined : isBlocked ? BLOCKED_HINT : hint });
   }
   if (isInterrupted) {
     const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
@@ -67,7 +68,7 @@ export function fleetFailure(
   const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
   const [exitCode = isUnchanged ? 3 : 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
-  const wasRefused = isBlocked || outcomes.some(({ status }) => status === 'refused');
+  const wasRefused = isBlocked || gate !== undefined || outcomes.some(({ status }) => status === 'refused');
   const isRefused = stopped !== null && wasRefused && outcomes.every(({ status }) => UNCHANGED.has(status));
   return new AppError(problems, { exitCode: isShared && !reads ? exitCode : isRefused ? 3 : 4 });
 }

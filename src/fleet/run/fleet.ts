@@ -1,22 +1,21 @@
 import { onAbort } from '../../base/abort.ts';
-import { AppError, isAppError, type Problem, settle } from '../../base/errors.ts';
+import { type AppError, isAppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import type { Host } from '../../host/access/host.ts';
 import { type ParseText, parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
 import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { BatchGates, GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
+import { blockedReason, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
 
 /** A host of a run. */
-export interface FleetMember {
+export interface FleetMember extends Pick<RolloutMember, 'stage' | 'zone'> {
   readonly name: string;
   /** The Node that the fleet file declares. */
   readonly node?: string | undefined;
-  /** Stage: a member starts when all members of lower stages have ended. Default: 0. */
-  readonly stage?: number;
   /**
    * Changed while no other member is, and inspected after similar members that already started have ended,
    * because their changes affect it.
@@ -104,6 +103,10 @@ export interface FleetPorts {
   readonly claims?: NodeClaims;
   /** With `observesFirst`: called when all hosts were inspected. If it throws, no host is changed, and the run throws the error. */
   inspected?(outcomes: readonly HostOutcome[]): void;
+  /** Gates and windows between batches: hosts are changed in batches. Absent: none. */
+  readonly gates?: BatchGates | undefined;
+  /** Called and awaited when a gate has ended. */
+  gateEnded?(gate: GateRecord): Promise<void>;
   /** Called and awaited before the first change of a host. */
   begins?(host: string): Promise<void>;
   /** Called and awaited when a host has ended. */
@@ -118,6 +121,8 @@ export interface FleetResult {
   readonly stopped: string | null;
   /** They were skipped because so many hosts were down. */
   readonly isBlocked?: boolean;
+  /** The gate or window that ended the run. */
+  readonly gate?: GateStop;
 }
 
 /**
@@ -133,6 +138,7 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
 /** A host and its state in the run. */
 interface RunningMember extends RolloutMember {
   state: RolloutMember['state'];
+  stage: number | undefined;
   isDown: boolean;
   isExclusive: boolean;
   isVerified: boolean;
@@ -153,16 +159,18 @@ class FleetRun {
   /** Number of queued hosts with an open connection. */
   #kept = 0;
   #isInspected = false;
+  #gateStop: GateStop | null = null;
   /** Starts no further host, and is thrown at the end. */
   #bug: { readonly error: unknown } | null = null;
   #wake: () => void = () => undefined;
 
   constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
-    this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : rules;
+    const inBatches = ports.gates !== undefined;
+    this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : { ...rules, inBatches };
     this.#ports = ports;
     this.#members = members.map((member) => {
-      const { name, stage, isExclusive = false, isNeeded } = member;
-      const place = rules.dryRun ? { isExclusive: false } : { stage, isExclusive, isNeeded };
+      const { name, stage, zone, isExclusive = false, isNeeded } = member;
+      const place = rules.dryRun ? { stage: undefined, isExclusive: false } : { stage, zone, isExclusive, isNeeded };
       const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
       return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
@@ -171,17 +179,18 @@ class FleetRun {
   async run(): Promise<FleetResult> {
     const { signal } = this.#ports;
     const forget = onAbort(signal, () => this.#wake());
-    let blocked: readonly string[] = [];
+    let [blocked, stopped]: [readonly string[], string | null] = [[], null];
     try {
       for (;;) {
-        const step = nextStep(this.#members, this.#rules);
+        const step = this.#nextStep();
         this.#checkInspected();
+        if (await this.#stopsAtGate(step)) continue;
         if (!signal.aborted && this.#bug === null) {
           for (const one of step.start) this.#run(one, 'in-progress', () => this.#change(one));
           for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
         }
         this.#reportProgress(step);
-        blocked = step.blocked;
+        ({ blocked, stopped } = step);
         if (!this.#members.some(({ state }) => state === 'inspecting' || state === 'in-progress')) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -191,11 +200,36 @@ class FleetRun {
       forget();
     }
     await this.#endOthers();
-    const limit = nextStep(this.#members, this.#rules).stopped;
+    // The canaries of a stage are no longer counted when its last host has ended.
+    const limit = nextStep(this.#members, this.#rules).stopped ?? stopped;
     if (this.#bug !== null) throw this.#bug.error;
     const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
+    const gate = this.#gateStop;
+    if (gate !== null) return { outcomes, stopped: gate.reason, gate };
     if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };
     return { outcomes, stopped: limit ?? blockedReason(blocked), isBlocked: limit === null && blocked.length > 0 };
+  }
+
+  #nextStep(): RolloutStep<RunningMember> {
+    const step = nextStep(this.#members, this.#rules);
+    return this.#gateStop === null ? step : { ...step, inspect: [], start: [], stopped: this.#gateStop.reason };
+  }
+
+  /** Between two batches, and at the end unless hosts failed or are left. Hosts without changes are in no batch. */
+  async #stopsAtGate({ start, inspect, isCanary, stopped, blocked }: RolloutStep<RunningMember>): Promise<boolean> {
+    const { gates, signal, gateEnded } = this.#ports;
+    if (gates === undefined || this.#rules.dryRun || this.#gateStop !== null || this.#bug !== null || signal.aborted) return false;
+    if (this.#members.some(({ state }) => state === 'in-progress')) return false;
+    const isEnd = start.length + inspect.length === 0 && !this.#members.some(({ state }) => state === 'inspecting');
+    const names = start.flatMap(({ name, open }) => (open !== null && hasChangesOrDeferred(open.planned.host) ? [name] : []));
+    if (isEnd ? stopped !== null || blocked.length > 0 : names.length === 0) return false;
+    const done = this.#members.flatMap(({ name, open }) => (open !== null && !hasChangesOrDeferred(open.planned.host) ? [name] : []));
+    try {
+      this.#gateStop = await gates.pass(isEnd ? null : { names, isCanary, done }, (gate) => gateEnded?.(gate) ?? Promise.resolve());
+    } catch (error) {
+      this.#bug = { error };
+    }
+    return this.#gateStop !== null || this.#bug !== null;
   }
 
   /** Inspects or changes a host. Its state changes when its result has been reported. */
@@ -264,6 +298,7 @@ class FleetRun {
     one.open = found.value;
     one.isDown = found.value.planned.isDown === true;
     one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
+    if (!this.#rules.dryRun) one.stage ??= found.value.planned.stage;
     return found.value;
   }
 
@@ -333,7 +368,7 @@ class FleetRun {
       await this.#end(one, isRefused ? plannedOutcome(planned, clashes) : { status, plan: planned, error: null });
       one.state = one.outcome?.status ?? status;
     }
-    this.#reportProgress(nextStep(this.#members, this.#rules));
+    this.#reportProgress(this.#nextStep());
   }
 
   #reportProgress({ isCanary, maxConcurrent }: RolloutStep<RunningMember>): void {
@@ -355,43 +390,4 @@ class FleetRun {
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent, next: () => nextMembers(this.#members, this.#rules) }),
     });
   }
-}
-
-/** Why no further host is changed although the failures permit it; null: none is down. */
-function blockedReason(down: readonly string[]): string | null {
-  if (down.length === 0) return null;
-  const are = down.length === 1 ? 'is' : 'are';
-  return `${namesText(sortedNames(down))} ${are} unreachable or not Ready, and --max-unavailable permits no further host`;
-}
-
-/** Reports equal warnings once. */
-function warningOnce(reporter: Reporter): Reporter {
-  const reported = new Set<string>();
-  return {
-    ...reporter,
-    report: (event) => {
-      const key = JSON.stringify([event.phase, event.code, event.message]);
-      if (event.level === 'warning' && reported.size === reported.add(key).size) return;
-      reporter.report(event);
-    },
-  };
-}
-
-const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
-
-/** Whether a host failed before it was reached. */
-function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
-  return NO_ROUTE.test(code);
-}
-
-function plannedOutcome(planned: WorkflowResult, clashes: readonly Problem[]): Omit<HostOutcome, 'host' | 'node'> {
-  const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
-  const error = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
-  const status = error ? 'refused' : hasChangesOrDeferred(planned.host) ? 'pending' : 'unchanged';
-  return { status, plan: { ...planned, refusals }, error };
-}
-
-/** Filters out problems that were already reported when the host was planned. */
-function isOther(problems: readonly Problem[]): (problem: Problem) => boolean {
-  return ({ code, message }) => !problems.some((one) => one.code === code && one.message === message);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import type { FleetPorts, FleetProgress, HostOutcome, HostStatus } from './fleet.ts';
 import { type HostPhase, type HostSteps, type RunSteps, runSteps } from './run-steps.ts';
 
@@ -107,6 +108,8 @@ export interface RunRecord {
   readonly steps: RunSteps;
   /** The results so far, in the order of the ends. */
   readonly outcomes: readonly HostOutcome[];
+  /** The gates that have ended. */
+  readonly gates: readonly GateRecord[];
   /** Milliseconds since the epoch. */
   now(): number;
   /** Null: the run has not started. */
@@ -124,16 +127,22 @@ interface RunRecorder extends RunRecord {
 export function runRecorder(clock: Pick<Clock, 'now'>): RunRecorder {
   const steps = runSteps(clock);
   const outcomes: HostOutcome[] = [];
+  const gates: GateRecord[] = [];
   let last: FleetProgress | null = null;
   return {
     startedAt: new Date(steps.startedAt),
     steps,
     outcomes,
+    gates,
     now: () => clock.now().getTime(),
     progress: () => last,
     record: (ports) => ({
       ...ports,
       reporterOf: (host) => steps.of(host, ports.reporterOf(host)),
+      gateEnded: async (gate) => {
+        gates.push(gate);
+        await ports.gateEnded?.(gate);
+      },
       begins: async (host) => {
         await ports.begins?.(host);
         steps.begins(host);

@@ -13,7 +13,8 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import { nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
+import { drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
+import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { drainWarning, needsDrain, whileDrained } from '../../maintenance/drain/while-drained.ts';
 import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
@@ -45,6 +46,8 @@ export interface Draining {
   readonly run?: HoldRun;
   /** Reads the cluster once for all hosts. Absent: nodes are drained. */
   readonly forecast?: (cluster: Cluster) => Promise<ClusterView>;
+  /** The Nodes that are control planes, read once for all hosts. */
+  readonly controlPlanes?: (cluster: Cluster) => Promise<ReadonlySet<string>>;
   /** The Nodes that earlier runs left cordoned, read once for all hosts. */
   readonly leftCordoned?: (cluster: Cluster) => Promise<ReadonlySet<string>>;
 }
@@ -146,7 +149,16 @@ async function drained(
 ): Promise<HostPlan> {
   const { cluster, reporter } = context;
   const impact = impactOfPlan(plan);
-  if (draining?.run === undefined || cluster === null || node === null || !needsDrain(impact)) return change();
+  if (draining?.run !== undefined && draining.controlPlanes !== undefined && cluster !== null && node !== null && hasChanges(plan)) {
+    const controlPlanes = await unlessRefused(draining.controlPlanes(cluster));
+    if (controlPlanes?.has(node) === true) await requireEtcdMembers({ cluster, run: draining.run, signal, reporter }, node);
+  }
+  if (draining?.run === undefined || !needsDrain(impact)) return change();
+  if (cluster === null || node === null) {
+    const why = cluster === null ? 'the cluster is not reached' : 'the name of its Node is unknown';
+    reporter.report({ level: 'warning', ...drainUnknownWarning(context.host.name, why) });
+    return change();
+  }
   // Exit code 5: rolled back, and verified; 2 and 3: refused before any change.
   const isRestored = ({ exitCode }: AppError): boolean => [2, 3, 5].includes(exitCode) || start.isUnused();
   return whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);

@@ -12,6 +12,7 @@ import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
+import { chooseRollout, openGates } from './open-gates.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
@@ -97,6 +98,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const changed = tasks.map(({ host }) => host);
   const canaries = canaryRules(work.request.rules, changed, work.canaries);
   const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
+  const rollout = await chooseRollout(services, work.request.rules.gates, { declared: work.rollout, reverts: false });
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
   const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
@@ -115,7 +117,9 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     });
     const writing = { ...work.request.writing, note };
     const noted = { ...work, request: { ...work.request, writing } };
-    const result = await applyTasks(services, noted, { journal, note, rules, inspectsFirst, view: running, approved });
+    const kept = work.tasks.filter((task) => !tasks.includes(task)).map(({ host }) => host.name);
+    const done = [...work.unchanged, ...kept];
+    const result = await applyTasks(services, noted, { journal, note, rules, rollout, done, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });
 }
@@ -124,15 +128,18 @@ interface RunParts {
   readonly journal: RunJournal;
   readonly note: RunAttribution;
   readonly rules: FleetRules;
+  readonly rollout: Awaited<ReturnType<typeof chooseRollout>>;
+  /** Selected hosts that have the change already: the plan changes nothing, or `--retry` leaves them out. */
+  readonly done: readonly string[];
   readonly inspectsFirst: boolean;
   readonly view: FleetRunView;
   readonly approved: ApprovedTasks;
 }
 
 async function applyTasks(
-  services: FleetRunPorts,
+  services: ApplyFleetPorts,
   work: FleetTasks,
-  { journal, note, rules, inspectsFirst, view, approved }: RunParts,
+  { journal, note, rules, rollout, done: before, inspectsFirst, view, approved }: RunParts,
 ): Promise<FleetResult> {
   const { reporter } = view;
   const { tasks, outcomes: planned } = approved;
@@ -149,13 +156,16 @@ async function applyTasks(
     try {
       if (run.access !== null) requireSameServer(work, run.access);
       // Hosts that wait for the bootstrap of a cluster cannot be inspected.
-      const observesFirst = inspectsFirst && run.access !== null;
+      const stopsIfRefused = inspectsFirst && run.access !== null;
+      const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
+      const gates = openGates(services, { rollout, cluster: run.access?.cluster ?? null, reporter, done });
+      const observesFirst = run.access !== null && (inspectsFirst || gates !== undefined);
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
       const othersDown = planned.flatMap(({ host, status, plan }) =>
         status === 'unreachable' || (status !== 'pending' && plan?.isDown === true) ? [host] : [],
       );
-      const own = { ...rules, othersDown, observesFirst, stopsIfRefused: observesFirst };
-      const applied = await runFleet(run.members, own, { ...ports, claims: run.claims, inspected });
+      const own = { ...rules, othersDown, observesFirst, stopsIfRefused };
+      const applied = await runFleet(run.members, own, { ...ports, gates, claims: run.claims, inspected });
       view.close();
       await run.finish(applied);
       const result = planned.length === 0 ? applied : withPlanned(applied, planned);

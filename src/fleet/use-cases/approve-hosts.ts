@@ -1,8 +1,8 @@
-import { type AppError, declined } from '../../base/errors.ts';
+import { declined } from '../../base/errors.ts';
 import { targetName } from '../host-target.ts';
-import type { FleetPorts, FleetResult, HostOutcome } from '../run/fleet.ts';
+import type { HostOutcome } from '../run/fleet.ts';
 import { exactTasks, withPlanned } from './approve-plan.ts';
-import { failureOf, type HostsCommand, type HostsSettings, runTargets } from './run-hosts.ts';
+import { failureOf, type HostsCommand, type HostsResult, type HostsSettings, runTargets } from './run-hosts.ts';
 
 /**
  * Plans the hosts of a command, asks the operator, and changes the hosts with exactly these plans: a host with other changes by
@@ -18,11 +18,11 @@ export async function runApproved(
   view: {
     /** The command, for messages. */
     readonly title: string;
-    readonly planning: FleetPorts;
-    readonly applying: () => FleetPorts;
+    readonly planning: Parameters<typeof runTargets>[3];
+    readonly applying: () => Parameters<typeof runTargets>[3];
     approve(outcomes: readonly HostOutcome[]): Promise<boolean>;
   },
-): Promise<FleetResult & { readonly failure: AppError | null }> {
+): Promise<HostsResult> {
   const { run } = command;
   const planned = await runTargets(ports, { ...command, run: { ...run, dryRun: true } }, settings, view.planning);
   const pending = planned.outcomes.filter(({ status }) => status === 'pending');
@@ -33,5 +33,9 @@ export async function runApproved(
   const targets = command.targets.filter((target) => approved.has(targetName(target)));
   const applied = await runTargets(ports, { ...command, targets, approved }, settings, view.applying());
   const result = withPlanned(applied, planned.outcomes);
-  return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: settings.rules !== undefined }) };
+  return {
+    ...result,
+    batches: planned.batches,
+    failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: settings.rules !== undefined }),
+  };
 }

@@ -2,10 +2,12 @@ import { declined, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
+import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
+import { plannedBatches } from '../run/planned-batches.ts';
 import type { ApprovedOperations } from './approved-member.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { toPlan } from './fleet-request.ts';
@@ -18,6 +20,8 @@ export interface PlanToApprove {
   readonly outcomes: readonly HostOutcome[];
   /** The hosts that are changed first. */
   readonly canary: readonly string[];
+  /** The hosts to change in their order. */
+  readonly batches: readonly PlannedBatch[];
   /** Null: the first control plane still has to bootstrap the cluster. */
   readonly access: FleetAccess | null;
 }
@@ -65,7 +69,7 @@ export async function approvePlan(
   work: FleetTasks,
   { approval, canaries }: { readonly approval: Approval; readonly canaries: ReturnType<typeof canaryRules> },
 ): Promise<ApprovedTasks> {
-  const { result, access } = await planTasks(services, work, approval);
+  const { result, access, batches } = await planTasks(services, work, { approval, canaries });
   const { outcomes } = result;
   throwIfInterrupted(services, result);
   const createsCluster = access === null;
@@ -73,8 +77,8 @@ export async function approvePlan(
   const isBlocked = createsCluster && outcomes.some(({ error }) => error !== null);
   const isPending = createsCluster || outcomes.some(({ status }) => status === 'pending');
   if (isBlocked || !isPending) return { tasks: [], outcomes };
-  if (!(await approval.approve({ outcomes, canary: createsCluster ? [] : plannedCanaries(canaries, outcomes), access })))
-    throw declined('apply');
+  const canary = createsCluster ? [] : plannedCanaries(canaries, outcomes);
+  if (!(await approval.approve({ outcomes, canary, batches: createsCluster ? [] : batches, access }))) throw declined('apply');
   const exactOf = exactTasks();
   // The run has all hosts: only the changes of the first control plane are known, the others are planned after the
   // bootstrap, which may already be complete.
@@ -98,17 +102,17 @@ function throwIfInterrupted(services: FleetRunPorts, result: FleetResult): void 
   if (failure !== null) throw failure;
 }
 
-async function planTasks(services: FleetRunPorts, work: FleetTasks, approval: Approval) {
+async function planTasks(services: FleetRunPorts, work: FleetTasks, { approval, canaries }: Parameters<typeof approvePlan>[2]) {
   const request = toPlan(work.request);
   const watch = approval.planning(work.tasks.map(({ host }) => host.name));
   try {
     const run = await openFleetRun(services, request, { ...work, reporter: watch.reporter });
     try {
       // All refusals are listed, however many are permitted.
-      const rules = { ...fleetRules(request, work.tasks.length), maxFail: null };
+      const rules = { ...fleetRules(request, work.tasks.length), ...canaries, maxFail: null };
       const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
       requireValidValues(result);
-      return { result, access: run.access };
+      return { result, access: run.access, batches: plannedBatches(run.members, result.outcomes, rules) };
     } finally {
       await run.close();
     }

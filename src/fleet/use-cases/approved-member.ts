@@ -36,8 +36,10 @@ export function approvedMember(
       const different = now.length === 0 ? [] : differingOperations(compared(operations), compared(now));
       if (different.length === 0) return open;
       const { reporter } = ports;
-      const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
-      const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
+      const current = JSON.parse(sharedChangesOf(host)) as HostChanges;
+      const difference = planDifference(planned ?? current, current);
+      const subjects = difference.fields.length > 0 ? difference.fields : different;
+      const shown = `${subjects.slice(0, 5).join('; ')}${subjects.length > 5 ? '; …' : ''}`;
       if (replan) {
         const message = `the host or the cluster changed since the plan was ${origin}, so this host was planned again: ${shown}`;
         reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });

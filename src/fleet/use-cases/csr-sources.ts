@@ -107,7 +107,10 @@ export async function withCsrSources<T>(
   const fleet = fleetFile === undefined ? null : await readFleet(services, { file: fleetFile });
   const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);
   // The command line overrides the fleet file.
-  const named = { kubeconfig: cluster.kubeconfig ?? inFleet.kubeconfig, context: cluster.context ?? inFleet.context };
+  const named = {
+    ...(cluster.kubeconfig === undefined ? inFleet : { kubeconfig: cluster.kubeconfig }),
+    context: cluster.context ?? inFleet.context,
+  };
   const opened = await openCluster(services, named, { writes });
   try {
     const byHosts = await namesOfHosts(services, hosts, opened);
@@ -122,9 +125,10 @@ export async function withCsrSources<T>(
 }
 
 function clusterOfFleet({ homeDirectory }: Pick<LocalFiles, 'homeDirectory'>, { cluster, file }: ResolvedFleet): KubeconfigRequest {
-  const { kubeconfig, context } = cluster;
+  const { kubeconfig, context, kubeconfigSource: origin } = cluster;
   return {
     kubeconfig: kubeconfig === null ? undefined : resolveFleetPath(kubeconfig, file, homeDirectory),
     context: context ?? undefined,
+    origin,
   };
 }

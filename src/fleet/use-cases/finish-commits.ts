@@ -3,7 +3,7 @@ import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
-import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/commit/commit-problems.ts';
+import { CommitGoneError, commitReverted } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { waitForHealthyKubelet } from '../../kubelet/health/wait-healthy.ts';
@@ -16,13 +16,13 @@ const HEALTHY_MS = 120_000;
 /** `fleet confirm` and `fleet revert`: hosts by name or address, or by a selection. */
 export interface CommitsRequest extends NamedHostsRequest {
   readonly reporter: Reporter;
-  /** Called with the result of each host as soon as it is known. */
-  onHost(name: string, result: string): void;
+  /** Called with the result of each host as soon as it is known; null: no change was pending. */
+  onHost(name: string, finished: { readonly result: 'confirmed' | 'rolled back'; readonly record: CommitRecord } | null): void;
 }
 
 /** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
 export function confirmCommits(services: NodeCommandPorts, request: CommitsRequest) {
-  return finishCommits(services, { request, done: 'confirmed' }, async ({ host, record }) => {
+  return finishCommits(services, { request, result: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
       {
@@ -38,7 +38,7 @@ export function confirmCommits(services: NodeCommandPorts, request: CommitsReque
 
 /** `fleet revert HOST... | --group G | --limit P`: rolls back such a change now. Waits for a healthy kubelet. */
 export function revertCommits(services: NodeCommandPorts, request: CommitsRequest) {
-  return finishCommits(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
+  return finishCommits(services, { request, result: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `requested by ${services.self.name}`;
     await host.perform(
       [
@@ -54,7 +54,7 @@ export function revertCommits(services: NodeCommandPorts, request: CommitsReques
 
 async function finishCommits(
   services: NodeCommandPorts,
-  { request, done }: { readonly request: CommitsRequest; readonly done: string },
+  { request, result }: { readonly request: CommitsRequest; readonly result: 'confirmed' | 'rolled back' },
   work: (waiting: { readonly host: Host; readonly record: CommitRecord; readonly reporter: Reporter }) => Promise<void>,
 ) {
   const hosts = await namedHosts(services, request, { changes: true });
@@ -70,13 +70,13 @@ async function finishCommits(
         if (record === null && isSelection) return null;
         if (record === null) {
           finishedHosts++;
-          onHost(name, 'no pending change');
+          onHost(name, null);
           return null;
         }
         if (record.state === 'reverted') throw commitReverted(name, record);
         await work({ host, record, reporter });
         finishedHosts++;
-        onHost(name, `${done}: ${describeChangeOf(record)}`);
+        onHost(name, { result, record });
         return null;
       } finally {
         await host.close();

@@ -12,7 +12,7 @@ import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts'
 import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
-import { type FleetCluster, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
+import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
 import { workflowMember } from '../run/workflow-member.ts';
@@ -21,6 +21,7 @@ import { drainingOf } from './draining.ts';
 import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
+import { hostPlaces } from './host-places.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import type { JoiningMemberInput } from './join-control-plane.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
@@ -70,7 +71,7 @@ export async function fleetMembers(
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request);
-  const draining = await drainingOf(services, run);
+  const draining = await drainingOf(services, run, tasks.length);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,
@@ -82,6 +83,8 @@ export async function fleetMembers(
     return uploadFleetCerts(services, { ...request, run }, input, (host) => services.connectHost(targetOf(host)));
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
+  const isPlaced = input.ignoresHooks !== true && (request.rules.order !== undefined || tasks.some(({ host }) => isControlPlane(host)));
+  const placeOf = await hostPlaces(isPlaced ? access.cluster : null, input.hosts);
   const memberOf = async (task: FleetTask): Promise<FleetMember> => {
     const { host, operations, origin = 'saved' } = task;
     const { name, role, nodeRegistration } = host;
@@ -107,7 +110,9 @@ export async function fleetMembers(
       role === 'control-plane'
         ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, certificateKey)
         : { ...workflowMember({ ...common, planHost: planOf(joinWorkflow, join) }), stage: WORKERS };
-    return approvedMember({ ...member, node: nodeRegistration.name }, task, request);
+    const { zone, isControlPlane: isPresent } = placeOf(host);
+    const place = role === 'control-plane' && isPresent ? { stage: PRESENT_CONTROL_PLANES, zone } : { zone };
+    return approvedMember({ ...member, ...place, node: nodeRegistration.name }, task, request);
   };
   return Promise.all(tasks.map(memberOf));
 }
@@ -151,14 +156,18 @@ function lazily<T>(query: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Stages of a run: the control plane that bootstraps the cluster, the others, the workers. */
+/**
+ * Stages of a run: the control plane that bootstraps the cluster, those that join, the workers, and the existing control
+ * planes, whose kubelets are changed when the workers have shown the effect.
+ */
 export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
+const PRESENT_CONTROL_PLANES = 3;
 
 /**
- * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one
- * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
+ * A control plane of an existing cluster: processed one at a time. The kubelet of a joined one receives the settings of the
+ * file and the cluster; its components are not changed. A new or partly joined one joins before the workers.
  * @param certificateKey uploads the certificates
  */
 export function controlPlaneMember(services: FleetRunPorts, input: JoiningMemberInput, certificateKey: () => Promise<Secret>): FleetMember {

@@ -1,9 +1,11 @@
 import { usageError } from '../../base/errors.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
+import type { RolloutOrder } from '../../maintenance/start-order.ts';
 import { type Amount, hostsOf } from '../amount.ts';
 import { hostsOfPattern, labelsOfHost, type Selectable } from '../file/select.ts';
 import type { FleetRules, HostOutcome } from '../run/fleet.ts';
+import type { GatesRequest } from './open-gates.ts';
 
 /** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {
@@ -11,24 +13,29 @@ export interface RulesRequest {
   readonly parallel: number;
   /** Changed first, before any other. Absent: not given. */
   readonly canary?: Amount | undefined;
-  /** The canaries by name or group, or by label; they replace the number of `canary`. Absent: not named. */
-  readonly canaryHosts?: string | LabelSelector | undefined;
+  /** The canaries by names or groups, or by label; they replace the number of `canary`. Absent: not named. */
+  readonly canaryHosts?: readonly string[] | LabelSelector | undefined;
+  /** Absent: the order of the file or the command line. */
+  readonly order?: RolloutOrder | undefined;
   /** Changed at once; null: `parallel`. */
   readonly maxUnavailable: Amount | null;
   /** May fail before the rest is skipped; null: the default limit. */
   readonly maxFail: Amount | null;
+  /** Absent: the command has no options for gates and windows. */
+  readonly gates?: GatesRequest | undefined;
 }
 
 export function fleetRules(
   { rules, run: { dryRun } }: { readonly rules: RulesRequest; readonly run: Pick<RunSettings, 'dryRun'> },
   total: number,
 ): FleetRules {
-  const { parallel, canary = { hosts: 0 }, maxUnavailable, maxFail } = rules;
+  const { parallel, canary = { hosts: 0 }, order, maxUnavailable, maxFail } = rules;
   return {
     parallel,
     maxOpen: Math.max(parallel, MOST_OPEN),
     // A limit is pointless for one host.
     canary: total === 1 ? 0 : hostsOf(canary, total),
+    order,
     // Without the option, hosts that are down do not delay the others.
     maxUnavailable: maxUnavailable === null ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
@@ -64,13 +71,22 @@ export function canaryRules(
   return { canary: hosts.length <= 1 ? 0 : count, canaryOrder: [...named, ...others.map(({ name }) => name)] };
 }
 
-function namedCanaries(hosts: readonly Selectable[], wanted: string | LabelSelector): readonly string[] {
-  const found = typeof wanted === 'string' ? hostsOfPattern(hosts, wanted) : hosts.filter((host) => wanted.matches(labelsOfHost(host)));
-  if (found.length > 0) return found.map(({ name }) => name);
-  throw usageError(
-    `--canary ${typeof wanted === 'string' ? wanted : wanted.text}: no host of the run has this name, Node, group or label`,
-    'List hosts, groups and labels: kubeletadm fleet inventory -o wide',
-  );
+/** @throws AppError USAGE (exit code 2) if no host has the name, group or label */
+export function namedCanaries(
+  hosts: readonly Selectable[],
+  wanted: NonNullable<RulesRequest['canaryHosts']>,
+  hint = 'List hosts, groups and labels: kubeletadm fleet inventory -o wide',
+): readonly string[] {
+  const find = (text: string, matching: readonly Selectable[]): readonly string[] => {
+    if (matching.length > 0) return matching.map(({ name }) => name);
+    throw usageError(`--canary ${text}: no host of the run has this name, Node, group or label`, hint);
+  };
+  if ('matches' in wanted)
+    return find(
+      wanted.text,
+      hosts.filter((host) => wanted.matches(labelsOfHost(host))),
+    );
+  return wanted.flatMap((text) => find(text, hostsOfPattern(hosts, text)));
 }
 
 export function plannedCanaries(

@@ -2,6 +2,8 @@ import { basename, join } from 'node:path';
 import { type Problem, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
+import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.ts';
+import { parseAmount } from '../amount.ts';
 import { selectHosts } from '../file/select.ts';
 import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
 import { hostsToApply, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
@@ -21,10 +23,12 @@ export interface FleetTasks extends Omit<FleetRunInput, 'reporter'> {
   readonly warnings: readonly Problem[];
   /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
   readonly unplanned: readonly Problem[];
-  /** Selected hosts on which the saved plan changes nothing. */
-  readonly unchanged: number;
+  /** Names of the selected hosts on which the saved plan changes nothing. */
+  readonly unchanged: readonly string[];
   /** The hosts that the canaries are chosen from, and those of a saved plan. */
   readonly canaries: CanaryChoice;
+  /** The gates and windows of the fleet file or the saved plan; null: none. */
+  readonly rollout: PreparedRollout | null;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** The verified signer of a saved plan; null: the signature was not verified. */
@@ -62,9 +66,10 @@ export async function readTasks(services: FleetFilePorts & SavedPlanPorts, reque
   return {
     tasks: selected.map((host) => ({ host })),
     canaries: { selected },
+    rollout: fleet.rollout,
     warnings: fleet.warnings,
     unplanned: [],
-    unchanged: 0,
+    unchanged: [],
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
@@ -105,8 +110,9 @@ async function tasksOfPlan(
     tasks: tasks.filter(({ host }) => names.has(host.name)),
     warnings: [],
     unplanned: selected.flatMap(notPlanned),
-    unchanged: selected.filter(({ status }) => status === 'unchanged').length,
+    unchanged: selected.flatMap(({ name, status }) => (status === 'unchanged' ? [name] : [])),
     canaries: { selected, planned: plan.canary },
+    rollout: plan.rollout ?? null,
     hosts: tasks.map(({ host }) => host),
     cluster,
     file: `${fleet.directory}/fleet`,
@@ -117,6 +123,11 @@ async function tasksOfPlan(
     request: {
       ...withPlan(request, plan, signer),
       takeOver,
+      rules: {
+        ...(plan.order === undefined ? {} : { order: plan.order }),
+        ...request.rules,
+        maxUnavailable: request.rules.maxUnavailable ?? parseAmount(plan.maxUnavailable ?? ''),
+      },
       run: {
         ...request.run,
         ignorePreflightErrors,

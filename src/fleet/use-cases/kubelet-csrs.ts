@@ -44,15 +44,20 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
  * Approves the CSRs that are valid.
  * @param view.confirm asks about CSRs whose SANs only the status of the Node confirms; null: no terminal, or a dry run, in which
  *   nothing is asked
+ * @param view.selected the CSRs that were selected, before any is approved
  * @param view.approved a CSR was approved, or would be in a dry run
- * @returns the number of selected CSRs
  * @throws AppError with a problem for each CSR that is unknown, refused or not confirmed, after all others are approved
  */
 export function approveCsrs(
   services: NodeCommandPorts,
   request: ApproveCsrsRequest,
-  view: { readonly reporter: Reporter; confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>; approved(csr: ValidatedCsr): void },
-): Promise<number> {
+  view: {
+    readonly reporter: Reporter;
+    selected(csrs: readonly ValidatedCsr[]): void;
+    confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>;
+    approved(csr: ValidatedCsr): void;
+  },
+): Promise<void> {
   const {
     names,
     run: { dryRun },
@@ -60,6 +65,7 @@ export function approveCsrs(
   return withCsrSources(services, request, view.reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const desired = select(found, names, sources.hosts);
+    view.selected(desired);
     const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
     const passed = desired.filter(({ verdict }) => verdict.refusals.length === 0);
     const unconfirmed = request.trustNodeStatus ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
@@ -75,7 +81,6 @@ export function approveCsrs(
       ...(answer === true || dryRun ? [] : unconfirmed.map((one) => notConfirmed(one, answer))),
     ];
     if (problems.length > 0) throw new AppError(problems);
-    return desired.length;
   });
 }
 

@@ -2,10 +2,11 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 import type { ImportedInventory } from '../file/entries.ts';
 import { ansibleWarning, importInvalid } from '../file/fleet-problems.ts';
 import { fileLayer } from '../file/layer.ts';
-import { type LoadedFleet, loadFleet } from '../file/load.ts';
+import { type LoadedFleet, loadFleet, loadRollout } from '../file/load.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import type { SettingLocation } from '../file/problem-collector.ts';
 import { resolveFleet } from '../file/resolve.ts';
@@ -15,6 +16,7 @@ import { validateValues } from '../file/validate.ts';
 import { filterImport } from '../imports/filter-import.ts';
 import { isK0sctl } from '../imports/import-k0sctl.ts';
 import type { FleetFilePorts } from '../ports.ts';
+import { prepareRollout } from './prepare-rollout.ts';
 
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
@@ -105,7 +107,34 @@ export async function checkFleet(
     imports.push(kept.inventory);
     problems.push(...read.problems, ...kept.problems.map((problem) => ({ ...problem, ...placeInImport(loaded, index, 'hosts') })));
   }
-  return resolveFleet({ ...loaded, problems: [...loaded.problems, ...problems] }, imports);
+  const { fleet: written, document } = loaded;
+  const rollout =
+    written.rollout === undefined || document === null || loaded.problems.some(({ severity }) => severity !== 'warning')
+      ? null
+      : await prepareRollout(services, written.rollout, { document, path: ['rollout'], paths: pathsOf(services, file) });
+  const all = [...loaded.problems, ...problems, ...(rollout?.problems ?? [])];
+  const resolved = resolveFleet({ ...loaded, problems: all }, imports);
+  return { ...resolved, fleet: { ...resolved.fleet, rollout: rollout?.rollout ?? null } };
+}
+
+/**
+ * Reads the file of `--gates` and the files that it names.
+ * @throws AppError with exit code 2 and all problems
+ */
+export async function readRollout(services: LocalFiles, file: string): Promise<PreparedRollout> {
+  const { settings, document, problems: own } = loadRollout(await services.input.readText(file), file);
+  const isValid = document !== null && own.length === 0;
+  const prepared = isValid ? await prepareRollout(services, settings, { document, path: [], paths: pathsOf(services, file) }) : null;
+  const problems = [...own, ...(prepared?.problems ?? [])];
+  if (prepared === null || problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  return prepared.rollout;
+}
+
+function pathsOf(services: LocalFiles, file: string) {
+  return {
+    directory: directoryOf(services, file),
+    absolute: (path: string): string => services.absolutePath(resolveFleetPath(path, file, services.homeDirectory)),
+  };
 }
 
 /** The directory that relative paths of a fleet file are resolved against. */

@@ -1,4 +1,4 @@
-import { AppError, type ExitCode } from '../../base/errors.ts';
+import { AppError, type ExitCode, interrupted, isAppError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -86,10 +86,10 @@ async function readNamed(cluster: Cluster, names: readonly string[]): Promise<re
 const AT_ONCE = 16;
 
 /** 0: all drained · 130: interrupted · 1: the only node failed · 4: some of several are not drained. */
-export function drainExitCode(outcomes: readonly DrainOutcome[]): ExitCode {
+export function drainExitCode(outcomes: readonly DrainOutcome[], { signal }: { readonly signal: AbortSignal }): ExitCode {
   if (outcomes.every(({ outcome }) => outcome === 'changed')) return 0;
-  const interruption = outcomes.find(({ outcome, error }) => outcome === 'interrupted' && error !== null)?.error;
-  if (interruption) return interruption.exitCode;
+  if (outcomes.some(({ outcome }) => outcome === 'interrupted'))
+    return isAppError(signal.reason) ? signal.reason.exitCode : interrupted('SIGINT').exitCode;
   return outcomes.length > 1 ? 4 : (outcomes[0]?.error?.exitCode ?? 1);
 }
 

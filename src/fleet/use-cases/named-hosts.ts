@@ -155,16 +155,24 @@ export async function findTarget(
 }
 
 /** The targets of `--host` and `--rootfs`. Passwords are read from standard input or the environment. */
-export async function readHostTargets(
+export async function readHostTargets(services: NamedHostPorts, request: HostsRequest): Promise<readonly HostTarget[]> {
+  return (await readNamedTargets(services, request)).map(({ target }) => target);
+}
+
+/** As `readHostTargets`, with the hosts of the fleet file. */
+export async function readNamedTargets(
   services: NamedHostPorts,
   { addresses, rootDir, file, connection }: HostsRequest,
-): Promise<readonly HostTarget[]> {
+): Promise<readonly Pick<NamedHost, 'target' | 'member'>[]> {
   const staged = { rootDir, ...commandLimit(connection) };
-  if (addresses.length === 0) return [staged];
+  if (addresses.length === 0) return [{ target: staged, member: null }];
   const found = await findTargets(services, { names: addresses, file, connection }, { changes: true, others: 'addresses' });
   // Unlike arguments of commands for hosts, `--host localhost` is a host with an SSH server.
   const ssh = found.some(({ target }) => target.ssh === undefined) ? await readSshOptions(services, connection) : undefined;
-  return found.map(({ name, target }) => ({ ...(target.ssh === undefined ? { address: name, ssh } : target), ...staged }));
+  return found.map(({ name, target, member }) => ({
+    target: { ...(target.ssh === undefined ? { address: name, ssh } : target), ...staged },
+    member,
+  }));
 }
 
 /** Hosts by name or address, or by a selection. */

@@ -64,9 +64,10 @@ export async function openFleetCluster(
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
   // The path is written in the fleet file, which a plain error of reading would not name.
   if (request.kubeconfig === undefined && kubeconfig !== undefined && !(await services.input.exists(kubeconfig)))
-    throw kubeconfigMissing(file, kubeconfig);
+    throw kubeconfigMissing(cluster.kubeconfigSource ?? file, kubeconfig);
   const context = request.context ?? cluster.context ?? undefined;
-  const { cluster: admin, apiServer, from } = await openNear(services, { kubeconfig, context }, input);
+  const origin = request.kubeconfig === undefined ? (cluster.kubeconfigSource ?? file) : undefined;
+  const { cluster: admin, apiServer, from } = await openNear(services, { kubeconfig, context, origin }, input);
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
   if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Set cluster.caCert in the fleet file');
@@ -85,8 +86,8 @@ export async function openFleetCluster(
   };
 }
 
-function kubeconfigMissing(file: string, kubeconfig: string): AppError {
-  const message = `${file}: cluster.kubeconfig: ${kubeconfig} does not exist`;
+function kubeconfigMissing(source: string, kubeconfig: string): AppError {
+  const message = `${source} cluster.kubeconfig: ${kubeconfig} does not exist`;
   const hint = 'Correct the path in the file (a relative path is relative to its directory), or pass --kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2 });
 }

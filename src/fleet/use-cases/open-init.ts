@@ -1,6 +1,7 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import { isSelectedBy, planWorkflow } from '../../host/run-workflow.ts';
+import { isSinglePhase } from '../../host/run-settings.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { PHASES_WITH_KUBECONFIG } from '../../kubeadm/config/kubeconfig-phases.ts';
@@ -56,7 +57,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const { reporter } = scope;
   const { onlyPhase } = request.run;
   const { kubeconfig, context } = request.cluster;
-  const hasKubeconfig = PHASES_WITH_KUBECONFIG.some((name) => isSelectedBy(onlyPhase ?? '', name));
+  const hasKubeconfig = isSinglePhase(request.run, PHASES_WITH_KUBECONFIG);
   if (!hasKubeconfig && (kubeconfig ?? context) !== undefined) throw existingCluster(request);
   const isGiven = isKubeconfigGiven(request.cluster);
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
@@ -100,7 +101,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   };
   return {
     planHost: (context, own) =>
-      onlyWaits(onlyPhase) ? planWorkflow(initWaitWorkflow, context, options, own) : planWorkflow(initWorkflow, context, options, own),
+      onlyWaits(request.run) ? planWorkflow(initWaitWorkflow, context, options, own) : planWorkflow(initWorkflow, context, options, own),
     targets,
     cluster,
     run,

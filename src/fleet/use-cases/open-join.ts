@@ -1,7 +1,8 @@
 import { usageError } from '../../base/errors.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { isSelectedBy, type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
+import { isSinglePhase } from '../../host/run-settings.ts';
+import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { clusterWhenFound } from '../../kube/cluster-when-found.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
@@ -50,18 +51,17 @@ export interface JoinRequest extends HostsSettings {
   readonly waitReadyMs: number | null;
 }
 
-interface OpenedJoin extends HostsCommand {
-  readonly joins: 'worker' | 'control-plane';
-}
-
 /**
  * Prepares `join` and `join phase NAME...`.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
  */
-export async function openJoin(services: NodeCommandPorts, request: JoinRequest, scope: CommandScope): Promise<OpenedJoin> {
+export async function openJoin(
+  services: NodeCommandPorts,
+  request: JoinRequest,
+  scope: CommandScope,
+): Promise<HostsCommand & { readonly joins: 'worker' | 'control-plane' }> {
   const { hosts } = request;
   const { reporter } = scope;
-  const { onlyPhase } = request.run;
   const config = await readJoinConfig(services, request);
   const warnings = requireValid(config);
   const document = config.join ?? {};
@@ -76,7 +76,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   });
   if (targets.length > 1) rejectNodeSpecificSettings(node.nodeRegistration);
   const { run } = node;
-  if (onlyWaits(onlyPhase)) {
+  if (onlyWaits(request.run)) {
     const { timeouts = {} } = document;
     const planHost: PlanOnHost = (context, own) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, own);
     return { targets, run, cluster: null, planHost, warnings, joins: 'worker' };
@@ -112,11 +112,10 @@ const ADMIN_PHASES = ['control-plane-prepare/control-plane', 'etcd-join', 'contr
  */
 async function readJoinConfig(services: NodeCommandPorts, request: JoinRequest): Promise<LoadedConfig> {
   const { endpoint, caFile, flags, hosts } = request;
-  const { onlyPhase = '' } = request.run;
   const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
   const isDeclared = loaded.join?.discovery !== undefined || endpoint !== undefined || 'discovery-file' in flags;
-  const isLocal = hosts.addresses.length === 0 || onlyWaits(onlyPhase);
-  const usesAdminConf = !isDeclared && isLocal && ADMIN_PHASES.some((name) => isSelectedBy(onlyPhase, name));
+  const isLocal = hosts.addresses.length === 0 || onlyWaits(request.run);
+  const usesAdminConf = !isDeclared && isLocal && isSinglePhase(request.run, ADMIN_PHASES);
   return mergeJoinFlags(loaded, {
     ...flags,
     // The CA certificate makes a pin redundant.

@@ -19,16 +19,16 @@ export interface RenewCertsRequest extends PkiRequest, HostsSettings {
   readonly hosts: HostsRequest;
 }
 
-/** A renewal, with the certificates of each planned host before it. */
-interface OpenedRenewal extends HostsCommand {
-  readonly inspected: readonly ExistingCertificates[];
-}
-
 /**
  * Prepares `certs renew NAME... | all`.
+ * @returns the command, with the certificates of each planned host before it
  * @throws AppError USAGE (exit code 2) for an unknown name; the errors of `openPkiSettings`
  */
-export async function openRenewCerts(services: NodeCommandPorts, request: RenewCertsRequest, scope: CommandScope): Promise<OpenedRenewal> {
+export async function openRenewCerts(
+  services: NodeCommandPorts,
+  request: RenewCertsRequest,
+  scope: CommandScope,
+): Promise<HostsCommand & { readonly inspected: readonly ExistingCertificates[] }> {
   const { withinMs, run } = request;
   const names = renewableNames(request.names);
   const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, scope.reporter);

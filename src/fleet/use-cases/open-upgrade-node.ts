@@ -13,9 +13,12 @@ import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
+import type { Selectable } from '../file/select.ts';
+import { type HostTarget, targetName } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
-import { readHostTargets } from './named-hosts.ts';
+import { hostPlaces } from './host-places.ts';
+import { readNamedTargets } from './named-hosts.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
 import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';
@@ -49,7 +52,8 @@ export async function openUpgradeNode(
   const { onlyPhase } = run;
   const patches = directory === undefined ? null : await readPatches(services, directory, reporter);
   const workflowOptions = await upgradeNodeOptions(services, request, { timeouts, patches, run });
-  const targets = await readHostTargets(services, request.hosts);
+  const named = await readNamedTargets(services, request.hosts);
+  const targets = named.map(({ target }) => target);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Upgrade the hosts one by one');
   const admin = isKubeconfigGiven(request.cluster) ? await openCluster(services, request.cluster, { writes: reporter }) : null;
@@ -58,20 +62,35 @@ export async function openUpgradeNode(
   if (given !== null) opened(given);
   const upgrade = { node: options, settings: node, timeouts, patches, targets, given };
   const controlPlane = (await openControlPlaneUpgrades(services, upgrade, opened))(upgradeControlPlaneNodeWorkflow, (common) => common);
+  const hosts = named.map(({ target, member }) => member ?? unknownHost(target));
+  const placeOf = await hostPlaces(request.rules?.order === undefined ? null : given, hosts);
   return {
     targets,
+    hosts,
+    zoneOf: (host) => placeOf(host).zone,
+    hasCanaryPerStage: true,
     cluster: given,
     ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
     planHost: async (context, own) => {
-      if (await isControlPlane(context)) return { ...(await controlPlane(context, own)), isExclusive: true };
+      if (await isControlPlane(context)) return { ...(await controlPlane(context, own)), isExclusive: true, stage: CONTROL_PLANES };
       const isAbsent =
         onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
-      return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);
+      const workflow = isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow;
+      return { ...(await planWorkflow(workflow, context, options, own)), stage: WORKERS };
     },
     run,
     inspectsFirst: true,
     warnings,
   };
+}
+
+/** A kubelet must not be newer than the API servers, so control planes are upgraded first. */
+const CONTROL_PLANES = 0;
+const WORKERS = 1;
+
+/** A host that no fleet file names. */
+function unknownHost(target: HostTarget): Selectable {
+  return { name: targetName(target), role: 'worker', groups: [], nodeRegistration: {} };
 }
 
 const API_SERVER = manifestPath('kube-apiserver');

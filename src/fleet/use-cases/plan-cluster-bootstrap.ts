@@ -5,6 +5,7 @@ import type { Host } from '../../host/access/host.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
+import { zoneOfLabels } from '../../kube/node-place.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
@@ -13,6 +14,7 @@ import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { isControlPlane, type PlannedHost } from '../file/model.ts';
+import { labelsOfHost } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember, FleetResult } from '../run/fleet.ts';
@@ -80,8 +82,9 @@ export async function planClusterBootstrap(
       stage: FIRST_CONTROL_PLANE,
       isNeeded: true,
     },
-    later: ({ name, role }) => ({
+    later: ({ name, role, ...host }) => ({
       name,
+      zone: zoneOfLabels(labelsOfHost({ role, ...host })),
       stage: role === 'control-plane' ? OTHER_CONTROL_PLANES : WORKERS,
       isExclusive: role === 'control-plane',
       open: async (ports) => {

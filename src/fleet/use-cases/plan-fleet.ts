@@ -1,6 +1,8 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
+import type { PlannedBatch } from '../../maintenance/next-step.ts';
+import { formatAmount } from '../amount.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import { signatureFileOf } from '../plan/plan-signatures.ts';
@@ -13,14 +15,16 @@ import {
   savePlan,
 } from '../plan/saved-plan.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
+import { type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
+import { hasOrder, plannedBatches } from '../run/planned-batches.ts';
 import type { PlanToApprove } from './approve-plan.ts';
 import { type FleetRunRequest, toPlan } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
+import { chooseRollout, openGates } from './open-gates.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 
 export interface PlanFleetRequest extends FleetRunRequest {
@@ -57,16 +61,22 @@ export async function planFleet(
   const fleet = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
-  const rules = fleetRules(request, hosts.length);
   const canaries = canaryRules(request.rules, hosts, { selected: hosts });
+  const rules = { ...fleetRules(request, hosts.length), ...canaries };
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
   const run = await openFleetRun(services, request, { tasks, hosts: fleet.hosts, cluster, file, reporter });
   const { access } = run;
   try {
+    const rollout = await chooseRollout(services, request.rules.gates, { declared: fleet.rollout, reverts: false });
+    openGates(services, { rollout, cluster: access?.cluster ?? null, reporter });
     if (access === null && out !== undefined) throw notToBeSaved();
-    const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
+    const result = await runFleet(
+      run.members,
+      { ...rules, maxUnavailable: Number.POSITIVE_INFINITY },
+      { ...view.ports, claims: run.claims },
+    );
     const { outcomes } = result;
     const canary = access === null ? [] : plannedCanaries(canaries, outcomes);
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
@@ -74,23 +84,48 @@ export async function planFleet(
       createdAt: services.clock.now(),
       validForMs: validForMs ?? (signingKey === undefined ? PLAN_VALID_FOR_MS : SIGNED_PLAN_VALID_FOR_MS),
     };
+    const batches = access === null ? [] : plannedBatches(run.members, outcomes, rules);
     const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
-    const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}) };
+    const chosen = { ...(isChosen ? { canary } : {}), ...orderOf(rules, batches), ...savedRollout(rollout) };
+    const context = { ...contextOf(services, request, { fleet, access }), ...chosen };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
-    view.planned({ outcomes, canary, access, document });
+    view.planned({ outcomes, canary, batches, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
-      const text = `${JSON.stringify(document)}\n`;
-      // The signature first: a saved plan is never without the signature that was requested.
-      if (signingKey !== undefined)
-        await services.writeLocalFile(signatureFileOf(out), await (await services.planSignatures()).sign(text, signingKey));
-      await services.writeLocalFile(out, text);
+      await writePlan(services, document, { out, signingKey });
       view.saved(out, document, fleet);
     }
     return { isPending: outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
   } finally {
     await run.close();
   }
+}
+
+/** The order of a saved plan, and its batches if they are more than a canary and the others. */
+function orderOf({ order }: Pick<FleetRules, 'order'>, batches: readonly PlannedBatch[]): Pick<PlanContext, 'order' | 'batches'> {
+  return {
+    ...(order === undefined ? {} : { order }),
+    ...(hasOrder(batches) ? { batches: batches.map(({ names }) => names) } : {}),
+  };
+}
+
+async function writePlan(
+  services: FleetRunPorts & Pick<SavedPlanPorts, 'planSignatures'>,
+  document: SavedPlan,
+  { out, signingKey }: { readonly out: string; readonly signingKey: string | undefined },
+): Promise<void> {
+  const text = `${JSON.stringify(document)}\n`;
+  // The signature first: a saved plan is never without the signature that was requested.
+  if (signingKey !== undefined)
+    await services.writeLocalFile(signatureFileOf(out), await (await services.planSignatures()).sign(text, signingKey));
+  await services.writeLocalFile(out, text);
+}
+
+/** The gates and windows of a saved plan; whether windows are ignored is an option of apply. */
+function savedRollout(rollout: Awaited<ReturnType<typeof chooseRollout>>): Pick<PlanContext, 'rollout'> {
+  if (rollout === null) return {};
+  const { ignoresWindow: _, ...saved } = rollout;
+  return { rollout: saved };
 }
 
 function notToBeSaved(): AppError {
@@ -103,7 +138,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: FleetRunPorts,
-  { takeOver, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
+  { takeOver, rules: { maxUnavailable }, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {
@@ -114,6 +149,7 @@ function contextOf(
     ...(podLoss === 'warn' ? { allowPodLoss: true } : {}),
     allow: allow ?? DEFAULT_ALLOWED,
     ignorePreflightErrors,
+    ...(maxUnavailable === null ? {} : { maxUnavailable: formatAmount(maxUnavailable) }),
   };
 }
 

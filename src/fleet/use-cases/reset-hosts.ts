@@ -27,6 +27,7 @@ import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 import { readHostTargets } from './named-hosts.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
+import { chooseRollout, openGates } from './open-gates.ts';
 import { type CommandScope, closingOpened, type HostsCommand, type HostsSettings, type HostWork, runHosts } from './run-hosts.ts';
 import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
@@ -175,7 +176,9 @@ export async function resetFleet(
     return { isPending: false, failure: null };
   }
   await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
-  const input = { request, fleet, hosts, rules: fleetRules(request, hosts.length) };
+  const rollout = await chooseRollout(services, request.rules.gates, { declared: null, reverts: false });
+  const done = selected.flatMap((host) => (hosts.includes(host) ? [] : [host.name]));
+  const input = { request, fleet, hosts, rollout, done, rules: fleetRules(request, hosts.length) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
   if (request.run.dryRun) {
@@ -208,12 +211,15 @@ interface ResetInput {
   /** In file order. */
   readonly hosts: readonly ResolvedHost[];
   readonly rules: FleetRules;
+  readonly rollout: Awaited<ReturnType<typeof chooseRollout>>;
+  /** Selected hosts that `--retry` leaves out. */
+  readonly done: readonly string[];
   /** Absent: a dry run. */
   readonly journal?: RunJournal;
 }
 
 function resetHosts(services: ResetFleetPorts, input: ResetInput, view: ResetRunView): Promise<FleetResult> {
-  const { request, rules, journal } = input;
+  const { request, rules, rollout, done, journal } = input;
   return closingOpened(async (opened) => {
     try {
       const access = await openFleetForDeletion(services, input, view.reporter);
@@ -223,8 +229,11 @@ function resetHosts(services: ResetFleetPorts, input: ResetInput, view: ResetRun
       const ports =
         journal === undefined ? view.ports : journaled(view.ports, journal, services, { command: 'reset', ...request.writing.note });
       const cluster = access?.cluster ?? null;
-      const result = await runHosts(services, { ...request, hosts, cluster }, rules, {
+      const gates = openGates(services, { rollout, cluster, reporter: view.reporter, done });
+      const own = { ...rules, observesFirst: gates !== undefined };
+      const result = await runHosts(services, { ...request, hosts, cluster }, own, {
         ...ports,
+        gates,
         ended: async (outcome) => {
           outcomes.push(outcome);
           await ports.ended?.(outcome);

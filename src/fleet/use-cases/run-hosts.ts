@@ -7,15 +7,19 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { PlanOnHost } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { PlannedBatch } from '../../maintenance/next-step.ts';
+import type { Selectable } from '../file/select.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
 import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
+import { plannedBatches } from '../run/planned-batches.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';
-import { fleetRules, type RulesRequest } from './fleet-rules.ts';
+import { fleetRules, namedCanaries, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
+import { chooseRollout, type GatePorts, openGates } from './open-gates.ts';
 
 /** The options of a command over hosts that its run reads. */
 export interface HostsSettings {
@@ -30,6 +34,12 @@ export interface HostsSettings {
 export interface HostsCommand {
   readonly targets: readonly HostTarget[];
   readonly planHost: PlanOnHost;
+  /** The hosts by the fleet file, with the names of the targets, for `--canary`. Absent: the command does not name canaries. */
+  readonly hosts?: readonly Selectable[];
+  /** The zone of a host, for `--order`. */
+  readonly zoneOf?: (host: Selectable) => string | undefined;
+  /** Canaries wait for earlier stages, and each stage has its own. */
+  readonly hasCanaryPerStage?: boolean;
   readonly cluster: Cluster | null;
   /** The plan of the run lists no host. */
   readonly changesNoHost?: boolean;
@@ -77,12 +87,19 @@ export async function closingOpened<Result>(action: (opened: CommandScope['opene
 type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
 
 /** A host of a run, its workflow, and its place in the run. */
-export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'isExclusive'> {
+export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'zone' | 'isExclusive'> {
   readonly target: HostTarget;
   readonly planHost: PlanOnHost;
   /** Throws to refuse the host before it is connected. */
   readonly precheck?: (() => void) | undefined;
   readonly approved?: ApprovedOperations | undefined;
+}
+
+/** The results of hosts, and the failure of the run; null: all hosts succeeded. */
+export interface HostsResult extends FleetResult {
+  readonly failure: AppError | null;
+  /** Of a dry run: the hosts in the order in which they would be changed. */
+  readonly batches: readonly PlannedBatch[];
 }
 
 /** No canary, and the default limit of failed hosts. */
@@ -94,33 +111,64 @@ const ONE_AT_A_TIME: RulesRequest = { ...DEFAULT_RULES, parallel: 1, maxFail: { 
 /**
  * Runs the hosts of a command line as a fleet without a file: with a canary, and a number of hosts that may fail before
  * the remaining hosts are skipped.
+ * @param observer.reporter reports the gates of the run
  * @returns the results, and the failure of the run; null: all hosts succeeded
  */
 export async function runTargets(
-  ports: HostsPorts,
+  ports: HostsPorts & GatePorts,
   command: HostsCommand,
   settings: HostsSettings,
-  observer: FleetPorts,
-): Promise<FleetResult & { readonly failure: AppError | null }> {
+  { reporter, ...observer }: FleetPorts & { readonly reporter: Reporter },
+): Promise<HostsResult> {
   const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
   const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
   const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
-  const hosts = targets.map((target) => ({ target, planHost, approved: command.approved?.get(targetName(target)) }));
+  const named = new Map(command.hosts?.map((host) => [host.name, host]));
+  const hosts = targets.map((target) => {
+    const host = named.get(targetName(target));
+    const zone = host === undefined ? undefined : command.zoneOf?.(host);
+    return { target, planHost, zone, approved: command.approved?.get(targetName(target)) };
+  });
+  const canaries = canariesOf(command, rules, targets.map(targetName));
+  const rollout = rules?.gates === undefined ? null : await chooseRollout(ports, rules.gates, { declared: null, reverts: false });
+  const gates = openGates(ports, { rollout, cluster: command.cluster, reporter });
+  const inspectsAll = inspectsFirst || gates !== undefined;
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
     {
       ...limits,
+      ...canaries,
       parallel,
-      maxOpen: inspectsFirst ? maxOpen : parallel,
+      maxOpen: inspectsAll ? maxOpen : parallel,
       verifyUnchanged: true,
-      observesFirst: inspectsFirst,
+      observesFirst: inspectsAll,
       stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
     },
-    observer,
+    { ...observer, gates },
   );
-  return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+  const members = hosts.map(({ target, zone }) => ({ name: targetName(target), zone }));
+  const pending = result.outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : []));
+  const batches = run.dryRun
+    ? plannedBatches(members, result.outcomes, { ...limits, ...canariesOf(command, rules, pending), parallel, maxOpen })
+    : [];
+  return { ...result, batches, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+}
+
+/**
+ * The canaries that `--canary` names. If all of them are up to date, the next host is the canary.
+ * @param names of the hosts to change
+ */
+function canariesOf(
+  { hosts, hasCanaryPerStage = false }: Pick<HostsCommand, 'hosts' | 'hasCanaryPerStage'>,
+  rules: RulesRequest | undefined,
+  names: readonly string[],
+): Pick<FleetRules, 'canary' | 'canaryOrder' | 'hasCanaryPerStage'> | { readonly hasCanaryPerStage: boolean } {
+  if (rules?.canaryHosts === undefined || hosts === undefined) return { hasCanaryPerStage };
+  const chosen = namedCanaries(hosts, rules.canaryHosts, 'Pass names of the hosts of --host; labels are those of the fleet file');
+  const canaryOrder = chosen.filter((name) => names.includes(name));
+  return { hasCanaryPerStage, canary: names.length <= 1 ? 0 : Math.max(1, canaryOrder.length), canaryOrder };
 }
 
 /** With a single host, its error is reported unchanged, without the name of the host. */
@@ -154,7 +202,7 @@ export async function runHosts(
 ): Promise<FleetResult> {
   const claims = nodeClaims();
   const writeOptions = hostWriteOptions(ports, { writing, run });
-  const draining = await drainingOf(ports, run);
+  const draining = await drainingOf(ports, run, hosts.length);
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
     hosts.map(async ({ target, planHost, precheck, approved, ...place }): Promise<FleetMember> => {

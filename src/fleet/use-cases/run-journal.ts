@@ -48,6 +48,10 @@ export function journaled(ports: FleetPorts, journal: RunJournal, { clock, self 
   const time = (): string => clock.now().toISOString();
   return {
     ...ports,
+    gateEnded: async (gate) => {
+      await ports.gateEnded?.(gate);
+      await journal.write({ event: 'gate-ended', time: time(), ...gate });
+    },
     begins: async (host) => {
       await ports.begins?.(host);
       await journal.write({ event: 'host-began', time: time(), host });

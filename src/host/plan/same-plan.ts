@@ -51,23 +51,25 @@ function declared({ status: _, metadata, ...object }: KubeObject): unknown {
   return { ...object, metadata: rest };
 }
 
-/**
- * The difference of two plans, without a final newline; empty: the plans are equal. Fields of a running kubelet have a line
- * each, with the planned and the present change: `maxPods 110→80 planned, now 81→80`. Other changes are a unified diff, with
- * secrets masked as in plans.
- */
-export function planDifference(planned: HostChanges, now: HostChanges): string {
-  const lines: string[] = [];
+/** The difference of two plans; both members are empty if the plans are equal. */
+export interface PlanDifference {
+  /** Fields of a running kubelet, with the planned and the present change: `maxPods 110→80 planned, now 81→80`. */
+  readonly fields: readonly string[];
+  /** A unified diff of all other changes, without a final newline; secrets are masked as in plans. */
+  readonly diff: string;
+}
+
+export function planDifference(planned: HostChanges, now: HostChanges): PlanDifference {
+  const fields: string[] = [];
   const compared = new Set<JsonObject>();
   for (const subject of new Set([...planned.changes, ...now.changes].map(subjectOf))) {
     const [old = {}, present = {}] = [planned, now].map(({ changes }) => changes.find((change) => subjectOf(change) === subject));
     const differing = differingFields(old, present);
     if (differing.length > 0) compared.add(old).add(present);
-    lines.push(...differing);
+    fields.push(...differing);
   }
   const rest = (all: HostChanges): string => planText({ ...all, changes: all.changes.filter((change) => !compared.has(change)) });
-  const diff = unifiedDiff(rest(planned), rest(now), { before: 'planned', after: 'now' }).trimEnd();
-  return [...lines, ...(diff === '' ? [] : [diff])].join('\n');
+  return { fields, diff: unifiedDiff(rest(planned), rest(now), { before: 'planned', after: 'now' }).trimEnd() };
 }
 
 function subjectOf({ kind, phase, path }: JsonObject): string {

@@ -25,8 +25,11 @@ import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
 interface KubeClusterOptions {
-  /** A path, or the text of a file; relative paths in it are relative to its folder. */
-  readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
+  /**
+   * A path, or the text of a file; relative paths in it are relative to its folder. With `origin`, the source of the path,
+   * errors name the kubeconfig.
+   */
+  readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string; readonly origin?: string | null };
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot | undefined;
   /** Default: the kubeconfig's current-context. */
@@ -73,6 +76,8 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { root, clock = systemClock, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, limiter, signal } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
+  const origin = 'origin' in options.kubeconfig ? options.kubeconfig.origin : null;
+  const kubeconfig = origin == null ? null : { file, context: target.context, user: target.user?.name ?? null, origin };
   const connection = createConnection({ target, file, folder, root, clock, credentialTimeoutMs, dial });
   const closing = new AbortController();
   const waiting = new AbortController();
@@ -84,7 +89,7 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
     connection.close();
   };
   const clientWith = (urgency: RequestUrgency, turnSignal?: AbortSignal): Cluster => {
-    const sender = createSender({ server, connection, clock, requestTimeoutMs, limiter, urgency, turnSignal });
+    const sender = createSender({ server, kubeconfig, connection, clock, requestTimeoutMs, limiter, urgency, turnSignal });
     return clientOver({ server, context: target.context, sender, closed: closing.signal, close });
   };
   if (limiter === undefined) return clientWith('step');
@@ -141,7 +146,7 @@ function clientOver(client: Client): Cluster {
     },
     delete: async (ref) => {
       const type = await typeOf(ref);
-      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', path: resourcePath(type, ref), absent: ref.name } as const;
+      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', ...deletedAs(type, ref), absent: ref.name } as const;
       const { status, body } = await sender.send(request);
       if (status === 404) return null;
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
@@ -151,6 +156,11 @@ function clientOver(client: Client): Cluster {
     watch: (kind, watchOptions) => watchKind(client, () => typeOf(kind), kind, watchOptions),
     close,
   };
+}
+
+/** As kubectl deletes: without a policy, the API would keep the pods of a Job. */
+function deletedAs(type: ResourceType, ref: Parameters<Cluster['delete']>[0]) {
+  return { path: resourcePath(type, ref), ...(type.kind === 'Job' ? { query: { propagationPolicy: 'Background' } } : {}) };
 }
 
 /** Before 1.22, API servers know evictions of policy/v1beta1 only. */

@@ -47,25 +47,13 @@ export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
 
 async function query(request: HttpsRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<HttpsResponse> {
   const url = new URL(request.url);
-  const ca = await authoritiesOf(request.trust, env);
-  if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
+  if (request.bearerToken !== undefined && (request.trust.kind === 'unverified' || request.trust.kind === 'plain'))
     throw new TypeError('a bearer token requires a verified server');
   const dial = dialer(url, routeTo(url, request, env), signal);
-  const name = request.serverName ?? hostOf(url);
   const raw = await dial();
   try {
-    const socket = await secure(raw, { host: name, ca, client: request.clientCertificate, signal }).catch(async (error: unknown) => {
-      const issue = failureOf(error);
-      throw issue.kind === 'not-tls' ? new HttpsError({ ...issue, speaks: await listen(dial) }, error) : error;
-    });
-    const shown = socket.getPeerX509Certificate();
-    const peer = peerOf(shown);
-    const code = socket.authorizationError as unknown as string | null;
-    // Node accepts any certificate here, so that the error can name the one shown; nothing has been sent yet.
-    if (request.trust.kind === 'certificate') {
-      if (!isCertificate(shown, request.trust.pem)) throw new HttpsError({ kind: 'other-certificate', peer });
-    } else if (request.trust.kind !== 'unverified' && !socket.authorized)
-      throw new HttpsError(certificateFailure(String(code), name, peer));
+    const { socket, peer } =
+      request.trust.kind === 'plain' ? { socket: raw, peer: null } : await verified(raw, { url, request, env, signal, dial });
     const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
     const { maxBytes = DEFAULT_MAX_BYTES } = request;
     const text = await readBody(response, maxBytes, () => {
@@ -77,8 +65,42 @@ async function query(request: HttpsRequest, env: ProxyEnvironment, signal: Abort
   }
 }
 
+/** A TLS connection to the server that the request trusts, and the certificate of the server. */
+async function verified(
+  raw: Duplex,
+  {
+    url,
+    request,
+    env,
+    signal,
+    dial,
+  }: {
+    readonly url: URL;
+    readonly request: HttpsRequest;
+    readonly env: ProxyEnvironment;
+    readonly signal: AbortSignal;
+    readonly dial: () => Promise<Duplex>;
+  },
+) {
+  const { trust, clientCertificate } = request;
+  const ca = await authoritiesOf(trust, env);
+  const name = request.serverName ?? hostOf(url);
+  const socket = await secure(raw, { host: name, ca, client: clientCertificate, signal }).catch(async (error: unknown) => {
+    const issue = failureOf(error);
+    throw issue.kind === 'not-tls' ? new HttpsError({ ...issue, speaks: await listen(dial) }, error) : error;
+  });
+  const shown = socket.getPeerX509Certificate();
+  const peer = peerOf(shown);
+  const code = socket.authorizationError as unknown as string | null;
+  // Node accepts any certificate here, so that the error can name the one shown; nothing has been sent yet.
+  if (trust.kind === 'certificate') {
+    if (!isCertificate(shown, trust.pem)) throw new HttpsError({ kind: 'other-certificate', peer });
+  } else if (trust.kind !== 'unverified' && !socket.authorized) throw new HttpsError(certificateFailure(String(code), name, peer));
+  return { socket, peer };
+}
+
 function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex> {
-  const address = { host: hostOf(url), port: url.port === '' ? 443 : Number(url.port) };
+  const address = { host: hostOf(url), port: url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port) };
   return async () => {
     signal.throwIfAborted();
     const socket = (await dial(address, signal)) as Duplex;
@@ -156,7 +178,7 @@ function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnec
 }
 
 function send(
-  socket: TLSSocket,
+  socket: Duplex,
   url: URL,
   { signal, bearerToken }: { readonly signal: AbortSignal; readonly bearerToken: Secret | undefined },
 ): Promise<IncomingMessage> {
@@ -205,6 +227,7 @@ async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<reado
   switch (trust.kind) {
     case 'unverified':
     case 'certificate':
+    case 'plain':
       return [];
     case 'ca':
       return [trust.pem];

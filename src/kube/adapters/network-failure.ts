@@ -8,7 +8,7 @@ interface NetworkFailure {
 }
 
 const CHECK_SERVER = 'Check that the API server runs, and that its address and port are right in the kubeconfig';
-const CHECK_NETWORK = 'Check the address, the network and firewalls';
+const CHECK_NETWORK = 'Check the address in the kubeconfig, the network and firewalls';
 const CHECK_CA =
   'Set certificate-authority-data in the kubeconfig to the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt)';
 const CHECK_CERTIFICATE = 'Check the clocks of both hosts, or renew the certificate of the API server (kubeletadm certs renew apiserver)';

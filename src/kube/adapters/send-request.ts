@@ -5,7 +5,14 @@ import type { Clock } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
+import {
+  clusterNotAnApi,
+  clusterRefused,
+  clusterUnreachable,
+  type NamedKubeconfig,
+  nameKubeconfig,
+  type Refusal,
+} from '../cluster-problems.ts';
 import type { RequestRateLimiter, RequestUrgency } from '../request-rate-limiter.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
@@ -29,6 +36,8 @@ export interface ApiRequest {
 
 interface SenderOptions {
   readonly server: string;
+  /** The kubeconfig that errors name; null: none. */
+  readonly kubeconfig: NamedKubeconfig | null;
   readonly connection: Connection;
   readonly clock: Clock;
   /** Timeout of one call, retries included; the wait for `pace` is not. */
@@ -185,8 +194,9 @@ function retryAfterMs({ headers }: IncomingMessage): number | undefined {
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }
 
-function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt) {
-  if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
+function conclude(options: SenderOptions, request: ApiRequest, tried: Attempt) {
+  const { server, kubeconfig, connection } = options;
+  if (tried.kind === 'failed') throw unreachable(options, request, tried.error);
   const { response, text } = tried;
   const status = response.statusCode ?? 0;
   const body = parseJsonObject(text ?? '');
@@ -194,11 +204,11 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   const hint = status === 401 ? connection.credentialFailure() : undefined;
   if (request.answers?.includes(status) === true) return { status, body: body ?? { message: (text ?? '').trim().split('\n')[0] ?? '' } };
   if (body === null && request.proxied === true && status >= 400)
-    throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
+    throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status, kubeconfig });
   if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);
   if (status >= 200 && status < 300 && body !== null) return { status, body };
   if (status === 404 && body !== null && request.absent !== undefined && absentName(body) === request.absent) return { status, body };
-  throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, hint });
+  throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, hint, kubeconfig });
 }
 
 export function refusalOf(status: JsonObject): Pick<Refusal, 'reason' | 'message'> {
@@ -210,14 +220,14 @@ function absentName({ details }: JsonObject): string | undefined {
   return isJsonObject(details) && typeof details.name === 'string' ? details.name : undefined;
 }
 
-function unreachable(server: string, request: ApiRequest, error: unknown, timeoutMs: number): Error {
+function unreachable({ server, kubeconfig, requestTimeoutMs }: SenderOptions, request: ApiRequest, error: unknown): Error {
   const unsure = request.method === 'GET' ? '' : `; the server may still have processed the request (${request.what})`;
   if (error instanceof TimeoutError) {
-    const hint = 'Check the address, the network and firewalls, and that the API server is not overloaded';
-    return clusterUnreachable(server, `no response within ${timeoutMs / 1000} s${unsure}`, hint);
+    const hint = 'Check the address in the kubeconfig, the network and firewalls, and that the API server is not overloaded';
+    return clusterUnreachable(server, `no response within ${requestTimeoutMs / 1000} s${unsure}`, nameKubeconfig(hint, kubeconfig));
   }
   const { why, hint, neverSent } = explainNetworkError(error);
-  return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, hint, { cause: error });
+  return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, nameKubeconfig(hint, kubeconfig), { cause: error });
 }
 
 function statusOf(tried: Attempt): number {

@@ -1,10 +1,10 @@
 import { formatPosition, type Position, type Problem } from '../../base/errors.ts';
 import { parentPath, showFieldPath } from '../../codec/field-path.ts';
-import type { WrittenOrigin } from '../../codec/read-document.ts';
+import type { FieldLocation } from '../../codec/typed-problems.ts';
 import type { ModelKind } from './model.ts';
 
 /** Source of a model value: a position in a file, or a command-line flag. */
-export type Origin = WrittenOrigin | { readonly flag: string };
+export type Origin = FieldLocation | { readonly flag: string };
 
 /** By kind and model path: `InitConfiguration.nodeRegistration.name`; a document itself is under its kind. */
 export type Origins = ReadonlyMap<string, Origin>;

@@ -37,7 +37,7 @@ export function* nodeRegistrationFindings(path: string, node: NodeRegistration):
   yield* findingOfValue(`${path}.criSocket`, node.criSocket, rules.criSocket);
   yield* argumentFindings(`${path}.kubeletExtraArgs`, node.kubeletExtraArgs);
   yield* taintFindings(`${path}.taints`, node.taints ?? []);
-  yield* ignoreFindings(`${path}.ignorePreflightErrors`, node.ignorePreflightErrors);
+  yield* ignoreFindings(path, node);
   const registered = argValue(node.kubeletExtraArgs, 'register-with-taints');
   if (registered !== undefined && (node.taints ?? []).length > 0) yield { path: `${path}.taints`, problem: taintsReplaced(registered) };
   const override = argValue(node.kubeletExtraArgs, 'hostname-override');
@@ -68,8 +68,9 @@ function isQualifiedName(text: string): boolean {
   return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || isDnsSubdomain(text.slice(0, slash)));
 }
 
-/** `ignorePreflightErrors`: names of checks, or only `all`. */
-export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<ConfigFinding> {
+/** `ignorePreflightErrors` of a part of a document: names of checks, or only `all`. */
+export function* ignoreFindings(of: string, { ignorePreflightErrors: ids }: Partial<NodeRegistration>): Iterable<ConfigFinding> {
+  const path = `${of}.ignorePreflightErrors`;
   const set = new Set(ids?.map((id) => id.toLowerCase()));
   if (set.has('all') && set.size > 1) yield { path, problem: ignoreAllNotAlone() };
   for (const [i, id] of (ids ?? []).entries()) {

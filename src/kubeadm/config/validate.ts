@@ -62,7 +62,7 @@ function* resetFindings(reset: ResetConfiguration): Iterable<ConfigFinding> {
   const path = 'ResetConfiguration';
   yield* findingOfValue(`${path}.criSocket`, reset.criSocket, rules.criSocket);
   yield* findingOfValue(`${path}.certificatesDir`, reset.certificatesDir, rules.absolutePath);
-  yield* ignoreFindings(`${path}.ignorePreflightErrors`, reset.ignorePreflightErrors);
+  yield* ignoreFindings(path, reset);
   yield* timeoutFindings(`${path}.timeouts`, reset.timeouts ?? {});
 }
 
@@ -76,7 +76,7 @@ function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<ConfigFinding
     }
   }
   for (const [name, part] of Object.entries({ apply, node, plan })) {
-    yield* ignoreFindings(`${path}.${name}.ignorePreflightErrors`, part.ignorePreflightErrors);
+    yield* ignoreFindings(`${path}.${name}`, part);
   }
   for (const [name, part] of Object.entries({ apply, plan, diff })) {
     yield* findingOfValue(`${path}.${name}.kubernetesVersion`, part.kubernetesVersion, rules.kubernetesVersion);

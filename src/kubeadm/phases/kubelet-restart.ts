@@ -1,5 +1,4 @@
-import type { FileFact, HttpFact } from '../../host/facts/query.ts';
-import type { UnitState } from '../../host/facts/unit.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { highestImpact } from '../../host/plan/impact.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
@@ -11,15 +10,9 @@ import {
 } from '../../kubelet/effective/field-changes.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { CONFIG_DROP_INS_README, isOwnConfigDropIn } from '../../kubelet/facts/own-config-drop-ins.ts';
-import { isHealthy } from '../../kubelet/health/observe.ts';
+import { type HealthState, isHealthy } from '../../kubelet/health/observe.ts';
 
 export const UNIT = 'kubelet';
-
-/** The state of the unit and the answer of healthz; null: not observed or absent. */
-export interface FoundHealth {
-  readonly unit: UnitState | null;
-  readonly healthz: HttpFact | null;
-}
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
@@ -79,7 +72,7 @@ export function withImpact(
 
 interface Found {
   readonly files: ReadonlyMap<string, FileFact | null>;
-  readonly health: FoundHealth;
+  readonly health: HealthState;
 }
 
 interface Planned {

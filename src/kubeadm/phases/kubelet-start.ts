@@ -21,6 +21,7 @@ import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { CONFIG_DROP_IN_NAMES, isOwnConfigDropIn, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
+import type { HealthState } from '../../kubelet/health/observe.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
@@ -29,7 +30,7 @@ import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from 
 import { hashInPath } from '../../kubelet/node-agent/layout.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/workload/manager-states.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { type FoundHealth, planRestart, UNIT, withImpact } from './kubelet-restart.ts';
+import { planRestart, UNIT, withImpact } from './kubelet-restart.ts';
 
 export interface KubeletStartInput {
   /**
@@ -71,11 +72,11 @@ interface KubeletStartFacts {
   /** Files on the host that the run removes. Own drop-in files that it does not write belong to layers that no longer exist. */
   readonly outdated: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
-  readonly health: FoundHealth;
+  readonly health: HealthState;
   /** A change that was not confirmed, or was rolled back. */
   readonly commit: CommitRecord | null;
   /** According to the current configuration, which the new one may change. */
-  readonly before: { readonly url: string | null; readonly health: FoundHealth };
+  readonly before: { readonly url: string | null; readonly health: HealthState };
 }
 
 /**

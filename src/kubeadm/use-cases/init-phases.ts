@@ -1,7 +1,8 @@
 import { Secret } from '../../base/text/secret.ts';
 import type { Phase } from '../../host/phase.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
-import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
+import { isSelectedBy } from '../../host/run-settings.ts';
+import { PREFLIGHT_PHASE, phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../config/defaults.ts';
 import type { InitConfiguration } from '../config/model.ts';
 import type { SecretSource } from '../ports.ts';

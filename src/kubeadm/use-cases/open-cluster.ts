@@ -18,6 +18,8 @@ export type OpenClusterPorts = Pick<LocalFiles, 'env' | 'homeDirectory' | 'input
 export interface KubeconfigRequest {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
+  /** Source of the path for messages. Default: `--kubeconfig`. */
+  readonly origin?: string | undefined;
 }
 
 /**
@@ -56,7 +58,7 @@ export async function openCluster(
   request: KubeconfigRequest,
   run: { readonly dryRun?: boolean; readonly staged?: boolean; readonly from?: Host | undefined; readonly writes: Reporter | null },
 ): Promise<OpenedCluster> {
-  const found = await findKubeconfig(services, request.kubeconfig, run.staged === true);
+  const found = await findKubeconfig(services, request, run.staged === true);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
     throw new AppError(
@@ -91,17 +93,21 @@ export async function openCluster(
   );
 }
 
-async function findKubeconfig({ input, env, homeDirectory }: OpenClusterPorts, given: string | undefined, staged: boolean) {
-  if (given !== undefined) return readOperatorKubeconfig(input, [given]);
+async function findKubeconfig(
+  { input, env, homeDirectory }: OpenClusterPorts,
+  { kubeconfig: given, origin = '--kubeconfig' }: KubeconfigRequest,
+  staged: boolean,
+) {
+  if (given !== undefined) return readOperatorKubeconfig(input, [given], origin);
   if (staged) return null;
   const named = env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
   const found: string[] = [];
   for (const file of named) if (await input.exists(file)) found.push(file);
   const [first, ...more] = found;
-  if (first !== undefined) return readOperatorKubeconfig(input, [first, ...more]);
+  if (first !== undefined) return readOperatorKubeconfig(input, [first, ...more], 'KUBECONFIG');
   if (named.length > 0) throw noSuchKubeconfig(named);
   for (const file of [`${homeDirectory}/.kube/config`, ADMIN_CONF])
-    if (await input.exists(file)) return readOperatorKubeconfig(input, [file]);
+    if (await input.exists(file)) return readOperatorKubeconfig(input, [file], 'the default path');
   return null;
 }
 

@@ -1,5 +1,6 @@
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { PhaseContext } from '../../host/phase.ts';
+import { isSinglePhase, type RunSettings } from '../../host/run-settings.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { DEFAULT_CRI_SOCKET } from '../../kubelet/facts/cri-socket.ts';
 import { DEFAULT_TIMEOUTS, withScheme } from '../config/defaults.ts';
@@ -29,8 +30,8 @@ interface WaitOnHostInput {
 export const WAIT_PHASES: readonly string[] = ['wait-control-plane', 'kubelet-wait-bootstrap'];
 
 /** Whether a single phase only waits: it reads files of the host, and needs neither a configuration nor discovery. */
-export function onlyWaits(onlyPhase: string | undefined): boolean {
-  return onlyPhase !== undefined && WAIT_PHASES.includes(onlyPhase);
+export function onlyWaits(run: RunSettings): boolean {
+  return isSinglePhase(run, WAIT_PHASES);
 }
 
 /** A phase of `join` that waits, run alone. */

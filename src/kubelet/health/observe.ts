@@ -10,6 +10,7 @@ import { type KubeletCommandLine, kubeletCommandLine } from '../facts/kubelet-pr
 import type { Observation } from './assess.ts';
 import { describeUnit } from './exits.ts';
 
+/** The state of the unit and the answer of healthz; null: not observed or absent. */
 export interface HealthState {
   readonly unit: UnitState | null;
   readonly healthz: HttpFact | null;

@@ -27,7 +27,7 @@ export interface ConfigStatus {
 export const LOCAL_STATUS: ConfigStatus = { assigned: null, active: null, lastKnownGood: null, error: null };
 
 /** The key used by kubeadm and by `kubectl create configmap --from-file=kubelet=FILE`. */
-const DEFAULT_CONFIG_KEY = 'kubelet';
+export const DEFAULT_CONFIG_KEY = 'kubelet';
 
 /** Node annotation with the assignment, in the JSON of `spec.configSource`. Read by the agent. */
 export const CONFIG_SOURCE_ANNOTATION = 'kubeletadm.dev/config-source';

@@ -1,5 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
+import type { TreeFile } from '../../base/local-files.ts';
 import { applyPatch, type PatchType } from '../../codec/patch.ts';
 import { patchFileInvalid, patchFileNameHint, patchFileSeparator } from '../../codec/patch-problems.ts';
 import type { PatchSchema } from '../../codec/patch-schema.ts';
@@ -59,12 +60,6 @@ export interface PlannedPatch extends KubeletPatch {
   readonly target: PatchTarget;
 }
 
-export interface PatchFile {
-  /** Relative to the patch directory, with `/`. */
-  readonly path: string;
-  readonly text: string;
-}
-
 interface PatchPlan {
   /** In order of application. */
   readonly patches: PlannedPatch[];
@@ -85,7 +80,7 @@ interface PatchPlan {
  *   (a warning)
  * @see kubeadm 1.36 app/util/patches
  */
-export function planPatches(files: readonly PatchFile[]): PatchPlan {
+export function planPatches(files: readonly TreeFile[]): PatchPlan {
   const plan: PatchPlan = { patches: [], used: [], ignored: [], problems: [] };
   for (const file of files.toSorted((a, b) => comparePaths(a.path, b.path))) planFile(plan, file);
   return plan;
@@ -120,7 +115,7 @@ export function applyPatchFile(value: JsonObject, { patch, type, source }: Kubel
   }
 }
 
-function planFile(plan: PatchPlan, { path, text }: PatchFile): void {
+function planFile(plan: PatchPlan, { path, text }: TreeFile): void {
   const base = baseName(path);
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });
@@ -141,7 +136,7 @@ function baseName(path: string): string {
 }
 
 /** A line that starts with `---` ends a document; only white space or a comment may follow it. */
-function readPatches(problems: Problem[], { path, text }: PatchFile): readonly Json[] {
+function readPatches(problems: Problem[], { path, text }: TreeFile): readonly Json[] {
   const patches: Json[] = [];
   let chunk: string[] = [];
   const lines = text.split(/\r?\n/);
@@ -164,7 +159,7 @@ function readPatches(problems: Problem[], { path, text }: PatchFile): readonly J
   return patches;
 }
 
-function readPatch(problems: Problem[], { path, text }: PatchFile): readonly Json[] {
+function readPatch(problems: Problem[], { path, text }: TreeFile): readonly Json[] {
   const source = parseSource(text, path);
   problems.push(...source.problems);
   if (source.problems.length > 0) return [];

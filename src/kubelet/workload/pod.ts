@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { entriesAt, isTrue, objectAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
+import { entriesAt, objectAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
 
 /** Amounts that a pod requests, or that a node offers. */
 export interface Amounts {
@@ -29,7 +29,6 @@ export interface NodePod {
   readonly createdAt: string;
   /** The pod requests as the scheduler and the kubelet count them. */
   readonly requests: Amounts;
-  readonly isHostNetwork: boolean;
   /** Containers that wait for their start, with the kubelet's reason (`RunContainerError`, ...). */
   readonly waiting: readonly { readonly name: string; readonly reason: string; readonly message: string }[];
   /** Restarts of all containers. */
@@ -55,7 +54,6 @@ export function readPod(pod: KubeObject): NodePod {
     isTerminating: metadata.deletionTimestamp !== undefined,
     createdAt: metadata.creationTimestamp ?? '',
     requests: requestsOf(objectAt(pod, 'spec')),
-    isHostNetwork: isTrue(pod, 'spec.hostNetwork'),
     waiting: containers.flatMap((container) => {
       const waiting = valueAt(container, 'state.waiting');
       if (!isJsonObject(waiting)) return [];

@@ -38,16 +38,18 @@ const POD_FIELDS = [
  * Reads from the API server what a change depends on: at most three requests, none for changes that affect no
  * pods. What may not be read or is unreachable is unknown (null).
  * @param services reads the DNS Services, which several nodes can share
+ * @param isLeft whether a pod is on the node when it is changed; absent: all are
  */
 export async function readPodInput(
   cluster: Cluster,
   nodeName: string,
   change: RiskChange,
   services: () => Promise<PodInput['dnsServices']> = () => readDnsServices(cluster),
+  isLeft: (pod: KubeObject) => boolean = () => true,
 ): Promise<PodInput> {
   const needsPods = lowersPodLimit(change) || affects(change, POD_FIELDS) || wantsFullCores(change.after);
   const [pods, node, dnsServices] = await Promise.all([
-    needsPods ? readPods(cluster, nodeName) : null,
+    needsPods ? readPods(cluster, nodeName, isLeft) : null,
     needsPods ? unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) : null,
     affects(change, ['clusterDNS']) ? services() : null,
   ]);
@@ -60,10 +62,10 @@ function lowersPodLimit(change: RiskChange): boolean {
   return affects(change, ['maxPods']) && !(typeof before === 'number' && typeof after === 'number' && after > before);
 }
 
-async function readPods(cluster: Cluster, nodeName: string): Promise<readonly RiskPod[] | null> {
+async function readPods(cluster: Cluster, nodeName: string, isLeft: (pod: KubeObject) => boolean): Promise<readonly RiskPod[] | null> {
   const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
   // An API server that ignores the selector also returns the pods of other nodes.
-  const own = found?.items.filter((pod) => valueAt(pod, 'spec.nodeName') === nodeName && !isProbe(pod));
+  const own = found?.items.filter((pod) => valueAt(pod, 'spec.nodeName') === nodeName && !isProbe(pod) && isLeft(pod));
   return own?.map(readRiskPod) ?? null;
 }
 

@@ -45,6 +45,8 @@ export interface DrainedNode {
 }
 
 const CONFLICT_PAUSE_MS = 5_000;
+/** A cordon that is not renewed for so long belongs to a run that was killed. */
+const SILENCE_MS = 2 * RENEW_MS + CONFLICT_PAUSE_MS;
 
 /**
  * Cordons a node and evicts its pods. If that fails or is interrupted, the node is uncordoned again.
@@ -112,14 +114,22 @@ async function holdWhenFree(
   node: string,
   allows: readonly NodeObstacle['kind'][],
 ): Promise<NonNullable<Awaited<ReturnType<typeof takeHold>>>> {
-  const until = run.clock.now().getTime() + HOLD_MS + CONFLICT_PAUSE_MS;
+  const now = (): number => run.clock.now().getTime();
+  const until = now() + HOLD_MS + CONFLICT_PAUSE_MS;
   let isReported = false;
+  // A run in progress renews its cordon by then, also if the clocks differ.
+  let seen: { readonly renewed: string; readonly at: number } | null = null;
+  const mayTakeOver = ({ renewed, process, machine }: CordonOwner): boolean => {
+    if (machine === run.self.machine && !run.self.isRunning(process)) return true;
+    if (seen?.renewed !== renewed) seen = { renewed, at: now() };
+    return now() - seen.at >= SILENCE_MS;
+  };
   for (;;) {
     signal.throwIfAborted();
-    const taken = (await takeHold(cluster, node, run, { allows })) ?? {
+    const taken = (await takeHold(cluster, node, run, { allows, mayTakeOver })) ?? {
       obstacle: { kind: 'removed', why: 'its Node does not exist' } as const,
     };
-    if (!('obstacle' in taken) || taken.obstacle.kind !== 'held' || run.clock.now().getTime() >= until) return taken;
+    if (!('obstacle' in taken) || taken.obstacle.kind !== 'held' || now() >= until) return taken;
     if (!isReported) report({ reporter }, node, 'WAITING', `${taken.obstacle.why}; waiting until that run ends`);
     isReported = true;
     await run.clock.sleep(CONFLICT_PAUSE_MS, signal);

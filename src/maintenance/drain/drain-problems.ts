@@ -25,6 +25,15 @@ export function drainFailed(node: string, ended: 'timeout' | 'permission', pods:
 
 const MOST_PODS = 5;
 
+/** The run continues. */
+export function notSettled(node: string, workloads: readonly string[], timeoutMs: number): Problem {
+  return {
+    code: 'PODS_NOT_SETTLED',
+    host: node,
+    message: `${timeoutMs / 1000} s after the node returned to service, these controllers are not known to have as many Ready pods as before the drain: ${namesOf(workloads)}. The run continues. To wait longer, use --settle`,
+  };
+}
+
 /** Another client uncordoned the node, or another run took it over. */
 export function holdLost(node: string): Problem {
   return {
@@ -75,6 +84,15 @@ export function notDrainedWarning(node: string): Problem {
     host: node,
     message:
       'the node is not drained before the change, because the credentials of this run may not cordon it and evict pods. Pass --kubeconfig with the kubeconfig of an administrator',
+  };
+}
+
+/** The change continues. */
+export function drainUnknownWarning(host: string, why: string): Problem {
+  return {
+    code: 'NODE_NOT_DRAINED',
+    host,
+    message: `the change needs a drained node, but the node is not drained, because ${why}. Its running pods may be affected. Pass --kubeconfig with the kubeconfig of an administrator`,
   };
 }
 

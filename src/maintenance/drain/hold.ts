@@ -10,6 +10,7 @@ import {
   CORDON_ANNOTATION,
   type CordonOwner,
   cordonOwner,
+  heldBy,
   isAbandoned,
   isCordoned,
   type NodeObstacle,
@@ -47,18 +48,24 @@ export function nodeRef(name: string): ObjectRef {
  * Cordons a node with the annotation of the run, in one request. A cordon that this run did not make stays without
  * annotation, and `isOurs` is false.
  * @param options.allows obstacles that the operator accepted
+ * @param options.mayTakeOver whether the run of an expired cordon was seen not to renew it: the clocks of two machines may differ
  * @returns the reason not to touch the node, or whether the cordon is that of the run; null: no such Node
  */
 export async function takeHold(
   cluster: Cluster,
   name: string,
   run: HoldRun,
-  { allows = [] }: { readonly allows?: readonly NodeObstacle['kind'][] } = {},
+  {
+    allows = [],
+    mayTakeOver = () => true,
+  }: { readonly allows?: readonly NodeObstacle['kind'][]; readonly mayTakeOver?: (owner: CordonOwner) => boolean } = {},
 ): Promise<{ readonly obstacle: NodeObstacle } | { readonly isOurs: boolean } | null> {
   return withNode(cluster, name, async (node) => {
-    const obstacle = obstacleOf(node, { ...run, now: run.clock.now() });
-    if (obstacle !== null) return allows.includes(obstacle.kind) ? { isOurs: false } : { obstacle };
     const previous = cordonOwner(node);
+    const isOthers = previous !== null && previous.run !== run.run && !previous.isKept && isCordoned(node);
+    const isHeld = isOthers && !mayTakeOver(previous);
+    const obstacle = obstacleOf(node, { ...run, now: run.clock.now() }) ?? (isHeld ? heldBy(previous) : null);
+    if (obstacle !== null) return allows.includes(obstacle.kind) ? { isOurs: false } : { obstacle };
     await patchNode(cluster, node, { annotation: ownerOf(run, previous?.run === run.run ? previous.since : null), unschedulable: true });
     return { isOurs: true };
   });

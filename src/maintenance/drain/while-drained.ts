@@ -12,6 +12,7 @@ import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { drainNode, giveBack } from './drain-node.ts';
 import { drainRefused, forecastLine, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
+import { type EvictedWorkload, readEvictedWorkloads, waitSettled } from './settle.ts';
 
 /** A change of a node in a run. */
 export interface NodeChange {
@@ -75,18 +76,21 @@ export interface NodeHolds {
 }
 
 export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
-  const held = new Map<string, () => Promise<void>>();
+  const held = new Map<string, { readonly stop: () => Promise<void>; readonly workloads: readonly EvictedWorkload[] }>();
   const end: NodeHolds['end'] = async (node, isProven) => {
-    const stop = held.get(node);
-    if (stop === undefined) return;
+    const hold = held.get(node);
+    if (hold === undefined) return;
     held.delete(node);
-    await stop();
-    if (isProven) await giveBack(ports, node);
-    else ports.reporter.report({ level: 'warning', ...nodeLeftToFail(node) });
+    await hold.stop();
+    if (isProven) {
+      await giveBack(ports, node);
+      await waitSettled(ports, node, hold.workloads, policy.settleMs ?? 0);
+    } else ports.reporter.report({ level: 'warning', ...nodeLeftToFail(node) });
   };
   return {
     take: async (node, impact) => {
-      if (!needsDrain(impact) || !(await takeOutOfService(ports, node, policy))) return;
+      const workloads = needsDrain(impact) ? await takeOutOfService(ports, node, policy) : null;
+      if (workloads === null) return;
       const conditions = { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' };
       await markLifecycle(ports.cluster, node, conditions, ports.run).catch(async (error: unknown) => {
         await giveBack(ports, node);
@@ -94,10 +98,11 @@ export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
       });
       const stop = new AbortController();
       const renewing = renewUntil(ports, node, stop.signal);
-      held.set(node, async () => {
+      const stopRenewing = async (): Promise<void> => {
         stop.abort();
         await renewing;
-      });
+      };
+      held.set(node, { stop: stopRenewing, workloads });
     },
     end,
     endAll: async () => {
@@ -106,40 +111,41 @@ export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
   };
 }
 
-/** @returns whether this run has cordoned the node */
-async function takeOutOfService(ports: DrainingPorts, node: string, policy: Policy): Promise<boolean> {
+/** @returns the workloads whose pods were evicted; null: this run has not cordoned the node */
+async function takeOutOfService(ports: DrainingPorts, node: string, policy: Policy): Promise<readonly EvictedWorkload[] | null> {
   const { cluster, run, reporter } = ports;
   const found = await settle(nodeWithPods(cluster, node));
   if ('error' in found) {
     if (!policy.isAllowed || found.error.code !== 'CLUSTER_FORBIDDEN') throw found.error;
     reporter.report({ level: 'warning', ...notDrainedWarning(node) });
-    return false;
+    return null;
   }
   // A host that joins has no pods.
-  if (found.value === null) return false;
+  if (found.value === null) return null;
   const { object, pods } = found.value;
   const isDrained = !hasPodsToEvict(pods);
   const obstacle = obstacleOf(object, { ...run, now: run.clock.now() });
-  if (obstacle?.kind === 'cordoned' && isDrained) return false;
+  if (obstacle?.kind === 'cordoned' && isDrained) return null;
   if (obstacle !== null && (obstacle.kind !== 'held' || !policy.isAllowed))
     throw new AppError(nodeHeld(node, obstacle.why), { exitCode: 3 });
   if (!policy.isAllowed) {
-    if (isDrained || policy.acceptsLoss === true) return false;
+    if (isDrained || policy.acceptsLoss === true) return null;
     throw new AppError(nodeNotDrained(node), { exitCode: 3 });
   }
   if (!(await mayDrain(cluster, node))) {
     if (!isDrained) reporter.report({ level: 'warning', ...notDrainedWarning(node) });
-    return false;
+    return null;
   }
   const rules = rulesOfPolicy(policy);
   if (!isDrained) {
     const refusal = drainRefused({ nodes: [await forecastNodeDrain(cluster, node, policy)] }, FORCE);
     if (refusal !== null) throw refusal;
   }
+  const workloads = (policy.settleMs ?? 0) > 0 ? await readEvictedWorkloads(cluster, pods) : [];
   const drained = await drainNode(ports, node, { rules, timeoutMs: policy.timeoutMs, isForMaintenance: true });
   if (drained.state === 'skipped') throw new AppError(nodeHeld(node, drained.why), { exitCode: 3 });
   if (drained.problem !== null) throw new AppError(drained.problem, { exitCode: 3 });
-  return true;
+  return workloads;
 }
 
 /** The flag that permits the loss of pods and data in commands other than `drain`. */

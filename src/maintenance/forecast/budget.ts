@@ -95,6 +95,11 @@ const COUNTING = /^(v1|apps\/.*|batch\/.*)$/;
  */
 export function assessBudget(budget: Budget, pods: readonly DrainPod[], scales: ReadonlyMap<string, number>): BudgetVerdict {
   const { rule, disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods, syncFailure, isStale, name } = budget;
+  const jobs = [...new Set(pods.flatMap(({ controller }) => (controller?.kind === 'Job' ? [controller.name] : [])))];
+  if (jobs.length > 0 && disruptionsAllowed === 0 && pods.every(({ controller }) => controller?.kind === 'Job')) {
+    const why = `it allows none now (${rule}), and its pods belong to Jobs, whose pods finish`;
+    return { state: 'waits', why, fix: `Wait until the Jobs have finished, or delete them: ${jobs.slice(0, 3).join(', ')}` };
+  }
   // A failed computation does not update observedGeneration.
   if (syncFailure !== null) {
     const fix = `Give the pods of PodDisruptionBudget ${name} a controller with a scale, or set minAvailable to an integer`;

@@ -31,6 +31,12 @@ const FLAGS =
 const UNIT =
   'The file looks like a systemd unit or drop-in: convert its kubelet flags with kubeletadm config migrate CONFIG --flags FILE --from 1.X --to 1.Y. [CONFIG_';
 
+it('an overlay for ConfigMaps gets the hint of dynamic assign', async () => {
+  expect(await runWith('fleet validate -f', documentOf('kubeletadm.dev/v1alpha1', 'KubeletConfigurationOverlay'))).toContain(
+    'Validate the file with kubeletadm validate FILE, and pass it to dynamic assign with --file FILE. [CONFIG_UNKNOWN_KIND]',
+  );
+});
+
 describe('a file of another format', () => {
   const commands = ['config validate', 'fleet validate -f', 'init --config', 'plan -f', 'reset --config'];
   it.each<[string, string, string]>([

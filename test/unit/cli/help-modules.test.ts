@@ -8,7 +8,7 @@ const ALLOWED = /^(?:commander|package\.json|node:(?:fs|fs\/promises|os|path|tim
 const HEAVY =
   /^src\/(?:kubelet\/(?:load-)?catalogue|codec\/(?:source|render-template|yaml-encode)|template-files|.*\/(?:workflows\/|phases\/))/;
 /** In bytes of TypeScript, for each command, without the program itself. The largest has 95,000. */
-const MOST_BYTES = 139_000;
+const MOST_BYTES = 145_000;
 
 type Inputs = Metafile['inputs'];
 

@@ -52,6 +52,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'config from-node': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic assign': ['--configmap', 'a/b', '--kubeconfig', 'KUBECONFIG'],
   'dynamic reset': ['--kubeconfig', 'KUBECONFIG'],
+  'dynamic undo': ['--yes', '--kubeconfig', 'KUBECONFIG'],
   'dynamic status': ['--kubeconfig', 'KUBECONFIG'],
   'node explain': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic history': ['--kubeconfig', 'KUBECONFIG'],
@@ -74,6 +75,7 @@ const OFFLINE: Readonly<Record<string, string>> = {
   'plan show': 'reads a saved plan; selects its hosts with the function of --limit',
   'fleet plan show': 'reads a saved plan; selects its hosts with the function of --limit',
   'fleet inventory': 'see "the inventory" below',
+  edit: 'opens an editor first; --limit selects the hosts with the function of apply',
 };
 
 /** Options for numbers of hosts, and for names that are declared here. */

@@ -4,7 +4,7 @@ import { plannedHost } from '../../support/report-inputs.ts';
 
 /** The maximum length of a comment on GitHub. */
 const LIMIT = 65_536;
-const OPTIONS = { access: null, canary: [] };
+const OPTIONS = { access: null, canary: [], batches: [] };
 
 it('a plan of many different hosts fits into a comment, and counts the lines that are left out', () => {
   const hosts = Array.from({ length: 800 }, (_, i) =>

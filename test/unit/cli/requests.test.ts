@@ -72,6 +72,7 @@ describe('the request of a command line', () => {
         writing: { confirmMs: 120_000 },
       },
     ],
+    ['upgrade node --canary 10.0.0.1', { rules: { canaryHosts: ['10.0.0.1'] } }],
     ['apply --max-unavailable 5 --max-fail 2', { rules: { maxUnavailable: { hosts: 5 }, maxFail: { hosts: 2 } } }],
     ['fleet exec --limit a,b --timeout 5 -- uptime', { argv: ['sh', '-c', 'uptime'], timeoutMs: 5_000, selection: { limit: ['a', 'b'] } }],
     [
@@ -83,6 +84,12 @@ describe('the request of a command line', () => {
       },
     ],
     ['dynamic reset node/n1 n2 no/n1', { choice: { kind: 'names', names: ['node/n1', 'n2'] } }],
+    [
+      'dynamic undo n1 --to 0a1b2c3d -y',
+      { choice: { kind: 'names', names: ['n1'] }, to: '0a1b2c3d', yes: true, rollout: { wait: 'trial' } },
+    ],
+    ['edit fleet -f f.yaml', { name: undefined, yes: false, fleet: { file: 'f.yaml', isApproved: false } }],
+    ['edit no/n1 -y', { name: 'node/n1', yes: true, node: { choice: { names: ['node/n1'] } } }],
     ['dynamic status -l pool=edge', { choice: { kind: 'selector', selector: { text: 'pool=edge' } } }],
     [
       'dynamic status --limit edge-* --group gpu -f f.yaml',
@@ -112,6 +119,8 @@ describe('the request of a command line', () => {
     ['init --host n1 --host n1', '--host n1 is given twice'],
     ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout cannot be combined'],
     ['apply --serial 0', '--serial must be at least 1, not 0'],
+    ['apply --canary ,', '--canary , does not name the canaries'],
+    ['upgrade node --canary !edge', '--canary !edge does not name the canaries'],
     ['apply --max-unavailable 0', '--max-unavailable must be at least 1, not 0'],
     ['apply --serial 5 --max-unavailable 5', '--serial is the same as --max-unavailable'],
     ['dynamic assign n1 --configmap a/b --wait none --max-fail 1', '--max-fail cannot be combined with --wait none'],

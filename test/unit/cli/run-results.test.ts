@@ -134,7 +134,7 @@ describe('the recap', () => {
       text += renderText(more, false);
     };
     const retryCommand = 'kubeletadm apply -f fleet.yaml --retry failed';
-    showRecap({ output: { stdout: write, stderr: write, document: write } }, { outcomes, retryCommand, elapsedMs: 7_000 });
+    showRecap({ output: { stdout: write, stderr: write, document: write } }, { outcomes, retryCommand, elapsedMs: 7_000, gates: [] });
     return text;
   };
 
@@ -166,6 +166,12 @@ describe('problems of many hosts', () => {
   it('share a line if only the name of the own host differs', () => {
     const problems = [problem('n1', 'n1 is locked', { hint: 'Run x n1' }), problem('n2', 'n2 is locked', { hint: 'Run x n2' })];
     expect(foldProblems(problems).map(formatProblem)).toEqual(['n1, n2 (2): <host> is locked. Run x <host>. [X]']);
+    const refused = ['n1', 'n2'].map((host, i) => ({
+      host,
+      code: 'HOST_AUTH_FAILED',
+      message: `10.0.0.${i}:22 rejected user root: tried key k`,
+    }));
+    expect(foldProblems(refused).map(formatProblem)).toEqual(['n1, n2 (2): the host rejected user root: tried key k [HOST_AUTH_FAILED]']);
   });
 
   it('keep their lines if the message, the position or the hint differs, and the text of a single one', () => {

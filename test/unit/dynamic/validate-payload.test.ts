@@ -36,6 +36,8 @@ describe('the verdict on an overlay', () => {
   it('refuses a malformed overlay', async () => {
     expect(await validate('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigurationOverlay\nmaxPods: 1\n')).not.toEqual([]);
     expect(await validate('apiVersion: kubeletadm.dev/v1alpha1\nkind: Overlay\n')).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
+    const found = await validate('maxPods: 80\n---\nmaxPods: 90\n');
+    expect(found).toMatchObject([{ message: 'expected one document, found 2', position: { line: 3 } }]);
   });
 });
 

@@ -187,5 +187,6 @@ describe('importSshConfig', () => {
       'n2 config:2',
       'n9 more:1',
     ]);
+    expect(hosts.map(({ sshConfig }) => sshConfig)).toEqual(['config', 'config', 'config']);
   });
 });

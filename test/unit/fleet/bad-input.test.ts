@@ -367,6 +367,11 @@ describe('a secret in a fleet file', () => {
       'baseline: {hooks: {beforeChange: {command: curl -u me:hunter2 https://example.com}}}\n',
       'baseline.hooks.beforeChange.command: a text that looks like a secret is not allowed',
     ],
+    [
+      'a header in a gate',
+      'rollout: {gates: [{name: g, command: [curl, -H, "Authorization: Bearer hunter2", https://example.com]}]}\n',
+      'fleet.yaml:3:38 rollout.gates[0].command: a text that looks like a secret is not allowed',
+    ],
   ])('%s is refused with its position and without its value', (_, body, line) => {
     const problems = problemsOf(body + N1);
     expect(problems[0]).toContain(line);

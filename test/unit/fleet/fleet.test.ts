@@ -6,6 +6,7 @@ import type { Host } from '../../../src/host/access/host.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
+import type { BatchGates, GateRecord, GateStop } from '../../../src/maintenance/gates/batch-gates.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
@@ -142,6 +143,11 @@ describe('a run over a fleet', () => {
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
     const { outcomes } = await done;
     expect(outcomes[5]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
+  });
+
+  it('names the reason if the canary of a stage failed', async () => {
+    const { run } = world({ a: { apply: FAILED }, b: {}, c: {} }, { canary: 1, hasCanaryPerStage: true, observesFirst: true });
+    expect((await run()).stopped).toBe('the first host to be changed failed');
   });
 
   it('names the refused host that stopped the run, not the required host that was not started', async () => {
@@ -585,5 +591,101 @@ describe('stages', () => {
       expect(Object.values(await statuses())).toEqual(Array.from({ length: 22 }, () => 'changed'));
       expect(now.most).toBeLessThanOrEqual(4);
     });
+  });
+});
+
+describe('a run over a fleet with gates', () => {
+  /** Gates whose calls are logged with the operations on hosts. */
+  const withGates = (
+    behaviours: Readonly<Record<string, Behaviour>>,
+    stops: (call: number) => GateStop | null = () => null,
+    rules: Partial<FleetRules> = {},
+  ) => {
+    const fleet = world(behaviours, { canary: 1, observesFirst: true, ...rules });
+    let calls = 0;
+    const gates: BatchGates = {
+      pass: async (next, ended) => {
+        fleet.log.push(
+          next === null
+            ? 'gates at the end'
+            : `gates before ${next.names.join(' ')}${next.isCanary ? ' (canary)' : ''}, done: ${next.done.join(' ')}`,
+        );
+        await turns(3);
+        await ended?.(RECORD);
+        return stops(++calls);
+      },
+    };
+    const records: GateRecord[] = [];
+    const run = () => fleet.run({ gates, gateEnded: async (record) => void records.push(record) });
+    const steps = () => fleet.log.filter((line) => /^(?:change|gates)/.test(line));
+    return { ...fleet, run, steps, records };
+  };
+  const RECORD: GateRecord = { gate: 'g', kind: 'command', batch: 1, attempts: 1, durationMs: 0, isPassed: true, answer: 'exit code 0' };
+  const STOP: GateStop = {
+    kind: 'gate',
+    reason: 'gate g failed',
+    reverts: false,
+    problem: { code: 'GATE_FAILED', message: 'gate g failed', hint: 'Fix it' },
+  };
+
+  it('changes hosts in batches, which do not contain hosts without changes', async () => {
+    const { run, steps, records } = withGates({ a: {}, b: { changes: false }, c: {}, d: { applyTakes: 9 } });
+    const result = await run();
+    expect(fleetFailure(result, { signal: new AbortController().signal })).toBeNull();
+    expect(steps()).toEqual([
+      'gates before a (canary), done: b',
+      'change a',
+      'gates before c d, done: b',
+      'change c',
+      'change d',
+      'gates at the end',
+    ]);
+    expect(records).toHaveLength(3);
+  });
+
+  it('starts no further batch after a failed gate', async () => {
+    const { run, steps } = withGates({ a: {}, b: {}, c: {} }, (call) => (call === 2 ? STOP : null));
+    const result = await run();
+    expect(result.outcomes.map(({ status }) => status)).toEqual(['changed', 'not-started', 'not-started']);
+    expect(steps().at(-1)).toBe('gates before b c, done: ');
+    const failure = fleetFailure(result, { signal: new AbortController().signal });
+    expect(failure?.exitCode).toBe(4);
+    expect(failure?.problems.map(({ code, message }) => `${code}: ${message}`)).toEqual([
+      'GATE_FAILED: gate g failed',
+      'FLEET_STOPPED: the run stopped before it processed 2 hosts: gate g failed',
+    ]);
+  });
+
+  it('fails if the last gate fails although all hosts are changed', async () => {
+    const { run } = withGates({ a: {}, b: {} }, (call) => (call === 3 ? STOP : null));
+    const failure = fleetFailure(await run(), { signal: new AbortController().signal });
+    expect([failure?.exitCode, failure?.code]).toEqual([4, 'GATE_FAILED']);
+  });
+
+  it('changes nothing before the first window: exit code 3', async () => {
+    const { run } = withGates({ a: {}, b: { changes: false } }, () => ({ ...STOP, kind: 'window' }));
+    expect(fleetFailure(await run(), { signal: new AbortController().signal })?.exitCode).toBe(3);
+  });
+
+  it('does not run gates at the end while hosts are left, because others are down', async () => {
+    const { run, steps } = withGates({ a: {}, b: {}, c: { isDown: true } }, () => null, { maxUnavailable: 1 });
+    const { isBlocked } = await run();
+    expect([isBlocked, steps()]).toEqual([true, []]);
+  });
+
+  it('does not run gates after hosts failed', async () => {
+    const { run, steps } = withGates({ a: { apply: FAILED }, b: {} });
+    await run();
+    expect(steps()).toEqual(['gates before a (canary), done: ', 'change a']);
+  });
+
+  it('ends with the exit code of the interruption during the last gate', async () => {
+    const { run, interruption } = withGates({ a: {} }, (call) => {
+      if (call < 2) return null;
+      interruption.abort(interrupted('SIGINT'));
+      return { ...STOP, kind: 'interrupted' };
+    });
+    const failure = fleetFailure(await run(), interruption);
+    expect([failure?.exitCode, failure?.problems.map(({ code }) => code)]).toEqual([130, ['INTERRUPTED']]);
   });
 });

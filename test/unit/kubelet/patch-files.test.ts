@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type AppError, formatProblem } from '../../../src/base/errors.ts';
+import type { TreeFile } from '../../../src/base/local-files.ts';
 import { KUBELET_PATCH_SCHEMA } from '../../../src/codec/patch-schema.ts';
-import {
-  applyPlannedPatches,
-  type PatchFile,
-  type PatchFileName,
-  parsePatchFileName,
-  planPatches,
-} from '../../../src/kubelet/layers/patch-files.ts';
+import { applyPlannedPatches, type PatchFileName, parsePatchFileName, planPatches } from '../../../src/kubelet/layers/patch-files.ts';
 
 const EXTENSION = { ignored: 'the file extension must be one of [json yaml]' };
 const TARGET = {
@@ -45,7 +40,7 @@ describe('parsePatchFileName', () => {
 
 describe('planPatches', () => {
   const plan = (files: Readonly<Record<string, string>>) =>
-    planPatches(Object.entries(files).map(([path, text]): PatchFile => ({ path, text })));
+    planPatches(Object.entries(files).map(([path, text]): TreeFile => ({ path, text })));
 
   it('reads files in lexical order, directory by directory', () => {
     const names = [

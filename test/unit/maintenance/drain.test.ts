@@ -191,6 +191,17 @@ describe('nodes that others hold', () => {
     expect(await stateOf(world.cluster, 'n1')).toMatchObject({ isCordoned: true, owner: 'run-2' });
   });
 
+  it('leaves a node that another run renews whose clock is late', async () => {
+    const world = drainWorld(CLUSTER);
+    const late = { ...world.run, clock: { ...world.clock, now: () => new Date(world.clock.now().getTime() - 300_000) } };
+    await drainNode({ ...world, run: late }, 'n1', SETTINGS);
+    const second = { ...world, run: { ...world.run, run: 'run-2', self: { ...world.run.self, machine: 'host-boot', id: 9 } } };
+    const from = world.clock.elapsedMs;
+    for (let at = 20_000; at < 90_000; at += 20_000) world.clock.at(from + at, () => void renewHold(world.cluster, 'n1', late));
+    expect(await drainNode(second, 'n1', SETTINGS)).toMatchObject({ state: 'skipped' });
+    expect(await stateOf(world.cluster, 'n1')).toMatchObject({ isCordoned: true, owner: 'run-1' });
+  });
+
   it('stops if another client uncordons the node', async () => {
     const world = drainWorld([...CLUSTER, drainBudget('pdb', 'web', { minAvailable: 3 })]);
     world.clock.at(

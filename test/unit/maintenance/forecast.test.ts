@@ -180,6 +180,13 @@ describe('budgets of a forecast', () => {
     expect(assessBudget({ ...budget, syncFailure: null }, [], new Map()).state).toBe('waits');
   });
 
+  it('waits for pods of Jobs, which finish', async () => {
+    const pods = ['job-0', 'job-1'].map((name) => drainPod(name, 'n1', { of: 'Job/import', app: 'import' }));
+    const { nodes } = await forecast([...NODES, ...pods, drainBudget('import', 'import', { minAvailable: 2 })]);
+    expect(nodes[0]).toMatchObject({ state: 'waits', blockers: [{ kind: 'budget', isRefusal: false }] });
+    expect(nodes[0]?.blockers[0]?.fix).toBe('Wait until the Jobs have finished, or delete them: import');
+  });
+
   it('waits while a StatefulSet replaces a pod', async () => {
     const pods = [
       scaled('StatefulSet/db', 3),

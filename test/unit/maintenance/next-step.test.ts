@@ -197,6 +197,47 @@ describe('the batches of a rollout', () => {
   });
 });
 
+describe('the order of a rollout', () => {
+  /** `a1 b2 c`: name, and the zone as a digit; then the state as in `members`. */
+  const inZones = (text: string): readonly RolloutMember[] =>
+    text.split(' ').map((word) => {
+      const [, name = '', zone, mark = ''] = /^([a-z])([0-9]?)(.*)$/.exec(word) ?? [];
+      return { ...(members(`${name}${mark}`)[0] as RolloutMember), ...(zone === '' ? {} : { zone }) };
+    });
+  const sequence = (text: string, rules: Partial<RolloutRules>): readonly string[] =>
+    planBatches(inZones(text), { ...HOSTS, inBatches: true, ...rules }).batches.map(({ names }) => names.join(' '));
+
+  it.each<[string, string, Partial<RolloutRules>, readonly string[]]>([
+    ['is that of the run without --order', 'a2 b1 c', {}, ['a b c']],
+    ['is one zone after the other, unknown zones last', 'a2 b1 c d2 e1', { order: 'zone' }, ['b e', 'a d', 'c']],
+    ['ends a zone before the next one starts', 'a2 b1 c1 d1', { order: 'zone', maxUnavailable: 2 }, ['b c', 'd', 'a']],
+    ['has a canary of the first zone', 'a2 b1 c1', { order: 'zone', canary: 1 }, ['b', 'c', 'a']],
+    ['has a named canary of a later zone', 'a2 b1 c1 d2', { order: 'zone', canary: 1, canaryOrder: ['d'] }, ['d', 'b c', 'a']],
+    ['leaves members that are down to the end', 'a1! b1 c2', { order: 'zone' }, ['b', 'c', 'a']],
+    ['is spread over the zones, unknown zones last', 'a b1 c1 d1 e2 f3', { order: 'spread', maxUnavailable: 2 }, ['b e', 'f c', 'd a']],
+  ])('%s', (_, text, rules, expected) => {
+    expect(sequence(text, rules)).toEqual(expected);
+  });
+
+  it('waits for the zone in progress, and starts the zone with the fewest members in progress', () => {
+    expect(step(inZones('a1~ b2 c1+'), { ...HOSTS, order: 'zone' })).toBe('');
+    expect(step(inZones('a1~ b1 c2 d2+'), { ...HOSTS, order: 'spread', maxUnavailable: 2 })).toBe('c');
+  });
+
+  it('changes members of a zone that are down, if no more can be inspected', () => {
+    expect(step(inZones('a1! b1! c2.'), { ...HOSTS, order: 'zone', maxOpen: 2 })).toBe('a b');
+    expect(step(inZones('a1~ b1! c2.'), { ...HOSTS, order: 'zone', maxOpen: 2 })).toBe('');
+    const controlPlanes = inZones('a1! b2.').map((member) => ({ ...member, isExclusive: true }));
+    expect(step(controlPlanes, { ...HOSTS, order: 'zone' })).toBe('a');
+  });
+
+  it('has a canary in each stage, if the canaries wait for earlier stages', () => {
+    const all = members('a b c d').map((member, i) => ({ ...member, stage: i < 2 ? 0 : 1, isExclusive: i < 2 }));
+    const rules = { ...HOSTS, canary: 1, canaryOrder: ['d'], hasCanaryPerStage: true, inBatches: true };
+    expect(planBatches(all, rules).batches.map(({ names, isCanary }) => `${names}${isCanary ? '!' : ''}`)).toEqual(['a!', 'b', 'd!', 'c']);
+  });
+});
+
 describe('any rollout', () => {
   const event = fc.record({
     /** Index of the affected member. */
@@ -215,6 +256,8 @@ describe('any rollout', () => {
     parallel: fc.constantFrom(1, 3, 50),
     maxOpen: fc.constantFrom(2, 50),
     canaryOrder: fc.option(fc.shuffledSubarray(NAMES, { minLength: NAMES.length }), { nil: undefined }),
+    order: fc.constantFrom(undefined, 'zone', 'spread'),
+    hasCanaryPerStage: fc.boolean(),
   }) as fc.Arbitrary<RolloutRules>;
   const start: fc.Arbitrary<readonly RolloutMember[]> = fc
     .array(
@@ -223,10 +266,13 @@ describe('any rollout', () => {
         isDown: fc.boolean(),
         stage: fc.nat(2),
         isExclusive: fc.boolean(),
+        zone: fc.constantFrom(undefined, 'a', 'b', 'c'),
       }),
       { minLength: 1, maxLength: 25 },
     )
-    .map((all) => all.map(({ state, isDown, ...place }, i) => ({ name: `n${i}`, state, isDown, ...(state === 'waiting' ? place : {}) })));
+    .map((all) =>
+      all.map(({ state, isDown, zone, ...place }, i) => ({ name: `n${i}`, state, isDown, zone, ...(state === 'waiting' ? place : {}) })),
+    );
 
   const OPEN = new Set<MemberState>(['waiting', 'inspecting', 'queued', 'in-progress']);
 
@@ -247,7 +293,9 @@ describe('any rollout', () => {
         };
         const act = (): boolean => {
           const step = nextStep(now, rule);
-          const passed = count(({ state }) => state === 'changed');
+          const open = Math.min(...now.flatMap((member) => (OPEN.has(member.state) ? [member.stage ?? 0] : [])));
+          const isOfCanaries = ({ stage = 0 }: RolloutMember): boolean => rule.hasCanaryPerStage !== true || stage >= open;
+          const passed = count((member) => member.state === 'changed' && isOfCanaries(member));
           const isCanary = passed < rule.canary;
           if (step.start.length + step.inspect.length > 0) {
             expect(step.stopped).toBeNull();
@@ -256,7 +304,9 @@ describe('any rollout', () => {
               expect(failures()).toBeLessThanOrEqual(
                 rule.maxFail ?? (rule.stopsIfRefused === true ? count(({ state }) => state === 'failed') : now.length),
               );
-            if (isCanary) expect(count(({ state }) => state === 'failed')).toBe(0);
+            if (isCanary) expect(count((member) => member.state === 'failed' && isOfCanaries(member))).toBe(0);
+            const zones = new Set(step.start.flatMap(({ zone, isDown }) => (isDown === true ? [] : (zone ?? ''))));
+            if (rule.order === 'zone' && !isCanary) expect(zones.size).toBeLessThanOrEqual(1);
           }
           const wasActive = count(({ state }) => state === 'in-progress');
           if (rule.inBatches === true && wasActive > 0) expect(step.start).toEqual([]);

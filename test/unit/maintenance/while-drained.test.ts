@@ -6,11 +6,11 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { takeHold } from '../../../src/maintenance/drain/hold.ts';
 import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
 import { cordonOwner, isCordoned } from '../../../src/maintenance/node-hold.ts';
-import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
-import { drainWorld } from '../../support/drain-world.ts';
+import { drainBudget, drainNode as node, drainPod as pod, readyScaled, scaled } from '../../support/drain-objects.ts';
+import { drainWorld, put } from '../../support/drain-world.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 
-const POLICY = { isAllowed: true, isForced: false, timeoutMs: 60_000, acceptsLoss: false };
+const POLICY = { isAllowed: true, isForced: false, timeoutMs: 60_000, settleMs: 0, acceptsLoss: false };
 const CLUSTER = [node('n1'), node('n2'), scaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
 const failure = (exitCode: 1 | 5): AppError => new AppError({ code: 'FAILED', message: 'failed' }, { exitCode });
 
@@ -65,6 +65,34 @@ describe('a change of a node', () => {
     expect(result).toBe('changed');
     expect(during).toEqual([{ isCordoned: false, conditions: [], pods: ['web-0'] }]);
     expect(world.cluster.calls.filter((call) => /^(patch|evict)/.test(call))).toEqual([]);
+  });
+
+  it('ends when the controllers of the evicted pods have as many Ready pods as before', async () => {
+    const objects = [node('n1'), node('n2'), readyScaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
+    const world = drainWorld(objects);
+    const web = readyScaled('ReplicaSet/web', 2);
+    world.clock.at(500, () => put(world.cluster, { ...web, status: { readyReplicas: 1 } }));
+    world.clock.at(60_000, () => put(world.cluster, web));
+    const { result } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
+    expect(result).toBe('changed');
+    expect(world.clock.elapsedMs).toBeGreaterThanOrEqual(60_000);
+    expect(world.clock.elapsedMs).toBeLessThan(70_000);
+    const waiting = world.reporter.events.find(({ code }) => code === 'WAITING');
+    expect(waiting?.message).toContain('waiting for the evicted pods to be Ready elsewhere, 0 s: ReplicaSet default/web (1 of 2 Ready)');
+    expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
+  });
+
+  it('continues with a warning if they have fewer Ready pods after --settle', async () => {
+    const objects = [node('n1'), node('n2'), readyScaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
+    const world = drainWorld(objects);
+    const web = { ...readyScaled('ReplicaSet/web', 2), status: { readyReplicas: 1 } };
+    world.clock.at(500, () => put(world.cluster, web));
+    const { result, after } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
+    expect([result, after]).toEqual(['changed', SERVING]);
+    const message = expect.stringContaining(
+      'not known to have as many Ready pods as before the drain: ReplicaSet default/web (1 of 2 Ready). The run continues',
+    );
+    expect(world.reporter.events.at(-1)).toMatchObject({ level: 'warning', code: 'PODS_NOT_SETTLED', host: 'n1', message });
   });
 
   it('is made with a warning on a node whose pods the credentials may not list; not with --no-drain', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type SshConfigLine, splitSshArguments } from '../../../src/ssh/config.ts';
 import { resolveSshTarget, type SshConfig } from '../../../src/ssh/resolve-target.ts';
-import type { SshTarget } from '../../../src/ssh/target.ts';
+import { type SshTarget, unknownNameHint } from '../../../src/ssh/target.ts';
 
 function config(text = '', variables: Record<string, string> = {}): SshConfig {
   const lines = text.split('\n').flatMap((raw, index): SshConfigLine[] => {
@@ -41,8 +41,21 @@ const DEFAULTS: SshTarget = {
   connectTimeoutMs: 20_000,
   addressFamily: 'any',
   bindAddress: null,
+  configFiles: ['config'],
   warnings: [],
 };
+
+describe('the hint for an unknown host name', () => {
+  it('names the ssh_config that was read, and the one of the import', () => {
+    const target = resolveSshTarget('n1', config());
+    expect(unknownNameHint(target)).toMatch(/; HostName was read from config \(--ssh-config FILE/);
+    expect(unknownNameHint({ ...target, configFiles: [] })).toMatch(/; no ssh_config was read \(--ssh-config FILE/);
+    expect(unknownNameHint({ ...target, importedFrom: 'config' })).toBe(unknownNameHint(target));
+    expect(unknownNameHint({ ...target, importedFrom: '/my lab/ssh_config' })).toBe(
+      "The host was imported from /my lab/ssh_config, but HostName was read from config. Pass --ssh-config '/my lab/ssh_config', or set sshConfig in the fleet file",
+    );
+  });
+});
 
 describe('resolveSshTarget', () => {
   it('has the defaults of ssh', () => expect(resolveSshTarget('n1', config())).toEqual(DEFAULTS));

@@ -1,6 +1,6 @@
-import { isAppError, type Problem } from '../../../base/errors.ts';
+import { isAppError } from '../../../base/errors.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
-import type { Warning } from '../../../host/plan/change.ts';
+import type { CheckResult } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import type { Minor } from '../../../kubelet/catalogue/catalogue.ts';
@@ -16,12 +16,7 @@ import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 import { observeNodeSource, type SourcePayload } from './observe-node-source.ts';
 
-interface CheckedConfigSource {
-  readonly warnings: readonly Warning[];
-  readonly refusals: readonly Problem[];
-}
-
-const NOTHING: CheckedConfigSource = { warnings: [], refusals: [] };
+const NOTHING: CheckResult = { warnings: [], refusals: [] };
 
 /** The preflight check, and the code of its problems and warnings. */
 export const CONFIG_OVERRIDDEN = 'ConfigOverridden';
@@ -48,7 +43,7 @@ export async function checkConfigSource(
     readonly cluster: Cluster | null;
     readonly setups: SetupChange;
   },
-): Promise<CheckedConfigSource> {
+): Promise<CheckResult> {
   const { host, signal } = context;
   if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
   const observed = await observeNodeSource(host, signal);
@@ -124,7 +119,7 @@ function reportOverrides(
     readonly described: string;
     readonly refuses: boolean;
   },
-): CheckedConfigSource {
+): CheckResult {
   const { host, nodeName, name, described, refuses } = report;
   const refused = refuses ? fields.filter(({ isChanged }) => isChanged) : [];
   const warned = fields.filter((field) => !refused.includes(field));
@@ -155,7 +150,7 @@ function reportOverrides(
   };
 }
 
-function unknownOverrides(why: string): CheckedConfigSource {
+function unknownOverrides(why: string): CheckResult {
   return {
     warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `it is unknown which fields of config.yaml a ConfigMap overrides: ${why}` }],
     refusals: [],

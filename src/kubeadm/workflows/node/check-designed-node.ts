@@ -3,6 +3,7 @@ import { isAppError, type Problem } from '../../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../../base/json.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { CheckResult } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../../kube/well-known.ts';
 import { defaultKubeletConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
@@ -24,12 +25,7 @@ import type { NodeGroups } from '../../render/node-groups.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-interface Verdict {
-  readonly warnings: readonly Warning[];
-  readonly refusals: readonly Problem[];
-}
-
-const NOTHING: Verdict = { warnings: [], refusals: [] };
+const NOTHING: CheckResult = { warnings: [], refusals: [] };
 
 /**
  * Finds what the new files of an existing node would end: pods, or the kubelet itself. Compares its present
@@ -50,7 +46,7 @@ export async function checkPodsOfNode(
     readonly written: readonly string[];
     readonly setups: SetupChange;
   },
-): Promise<Verdict> {
+): Promise<CheckResult> {
   const {
     run: { podLoss },
     skipPreflight,
@@ -161,7 +157,7 @@ interface HiddenFieldsInput {
  * field that this run changes for this node but that a flag or drop-in file overrides, are refused: the change would have
  * no effect. A flag declared for the node may override the configuration of the cluster or of a group, as in kubeadm.
  */
-export function checkHiddenFields(input: HiddenFieldsInput): Verdict {
+export function checkHiddenFields(input: HiddenFieldsInput): CheckResult {
   const { host, reading, ignores, kept } = input;
   const { after } = input.setups;
   const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignores);

@@ -1,4 +1,4 @@
-import { type AppError, isAppError, type Problem } from '../../../base/errors.ts';
+import { type AppError, isAppError } from '../../../base/errors.ts';
 import { groupBy } from '../../../base/group-by.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { printable } from '../../../base/text/printable.ts';
@@ -6,8 +6,8 @@ import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
 import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { ClusterContext } from '../../../host/phase.ts';
-import type { Warning } from '../../../host/plan/change.ts';
 import type { RunSettings } from '../../../host/run-settings.ts';
+import type { CheckResult } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../../kube/node-conditions.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
@@ -41,12 +41,6 @@ export interface UpgradeChecks {
   readonly run: RunSettings;
 }
 
-export interface UpgradeVerdict {
-  /** Not empty: nothing may be changed. */
-  readonly refusals: readonly Problem[];
-  readonly warnings: readonly Warning[];
-}
-
 /** What the checks have read from the cluster. */
 export interface CheckedCluster {
   readonly nodes: readonly KubeObject[];
@@ -64,7 +58,7 @@ export interface CheckedCluster {
 export async function checkUpgrade(
   context: ClusterContext,
   checks: UpgradeChecks,
-): Promise<UpgradeVerdict & { readonly found: CheckedCluster }> {
+): Promise<CheckResult & { readonly found: CheckedCluster }> {
   const { cluster, host } = context;
   const clusterVersion = await cluster.version();
   const corednsVersion = deployedCorednsVersion(cluster);
@@ -85,7 +79,7 @@ export async function checkUpgrade(
   };
 }
 
-function versionVerdict({ target, versions }: UpgradeChecks, clusterVersion: string, nodes: readonly KubeObject[]): UpgradeVerdict {
+function versionVerdict({ target, versions }: UpgradeChecks, clusterVersion: string, nodes: readonly KubeObject[]): CheckResult {
   if (target === null || versions === null) return { refusals: [], warnings: [] };
   const { allowExperimental, allowReleaseCandidates, force } = versions;
   const kubeletVersions = kubeletVersionsOf(nodes);

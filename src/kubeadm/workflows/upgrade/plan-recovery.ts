@@ -3,6 +3,7 @@ import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
 import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
+import { isSinglePhase } from '../../../host/run-settings.ts';
 import { type PlannedWorkflow, planWorkflow, type WorkflowRun } from '../../../host/run-workflow.ts';
 import { conditionOf } from '../../../kube/node-conditions.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
@@ -36,7 +37,7 @@ export async function planRecovery(
     return null;
   }
   const state = `the upgrade to ${record.version} was interrupted, and ${components.join(', ')} ${components.length === 1 ? 'does' : 'do'} not run`;
-  if (run.onlyPhase !== undefined) {
+  if (isSinglePhase(run)) {
     const hint = 'Rerun the command without phase, which restores the previous static Pods';
     throw new AppError({ host: host.name, code: 'UPGRADE_INTERRUPTED', message: state, hint }, { exitCode: 3 });
   }

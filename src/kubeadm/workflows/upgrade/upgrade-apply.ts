@@ -1,7 +1,7 @@
 import { AppError } from '../../../base/errors.ts';
 import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { ClusterContext, PhaseContext } from '../../../host/phase.ts';
-import type { Workflow } from '../../../host/run-workflow.ts';
+import type { CheckResult, Workflow } from '../../../host/run-workflow.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults } from '../../config/defaults.ts';
@@ -10,7 +10,7 @@ import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
 import { uploadConfigKubeadm, uploadConfigKubelet } from '../../phases/upload-config.ts';
 import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
 import { deferUntilApiServer } from '../control-plane/api-access.ts';
-import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
+import { checkUpgrade } from './checks.ts';
 import { type AdminCluster, readAdminCluster } from './control-plane-host.ts';
 import {
   addonPhases,
@@ -102,9 +102,9 @@ async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyO
   };
 }
 
-const NO_FINDINGS: UpgradeVerdict = { refusals: [], warnings: [] };
+const NO_FINDINGS: CheckResult = { refusals: [], warnings: [] };
 
-function checkCluster(context: ClusterContext, options: UpgradeApplyOptions, { model }: AdminCluster): Promise<UpgradeVerdict> {
+function checkCluster(context: ClusterContext, options: UpgradeApplyOptions, { model }: AdminCluster): Promise<CheckResult> {
   const { allowExperimental, allowReleaseCandidates, force, run, version } = options;
   return checkUpgrade(context, {
     cluster: model,

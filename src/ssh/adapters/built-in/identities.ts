@@ -103,7 +103,10 @@ async function readIdentityFile(path: string): Promise<IdentityFile> {
       return unusable(blob === null ? 'not a private key' : 'a public key whose private key is not in the agent', blob);
     }
     if (uid === process.getuid?.() && (mode & 0o077) !== 0)
-      return unusable('readable by other users: run chmod 600 on it', header.publicBlob ?? publicBlob);
+      return unusable(
+        `mode ${(mode & 0o7777).toString(8).padStart(4, '0')} permits access by other users: run chmod 600 ${path}`,
+        header.publicBlob ?? publicBlob,
+      );
     return { kind: 'private', path, text, encrypted: header.encrypted, publicBlob: header.publicBlob ?? publicBlob };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -5,7 +5,7 @@ import { onAbort, untilAborted } from '../../../base/abort.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostForwardRefused, hostUnreachable, NO_SUCH_NAME, throughJumpHost } from '../../../host/host-problems.ts';
-import { addressOf, type SshTarget } from '../../target.ts';
+import { addressOf, type SshTarget, unknownNameHint } from '../../target.ts';
 
 /**
  * Connects by TCP, with TCP_NODELAY.
@@ -34,7 +34,9 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
     });
     socket.once('error', (error) => {
       forget();
-      reject(hostUnreachable({ host: target.name, address: addressOf(target), why: socketFailure(error), cause: error }));
+      const why = socketFailure(error);
+      const hint = why === NO_SUCH_NAME ? unknownNameHint(target) : undefined;
+      reject(hostUnreachable({ host: target.name, address: addressOf(target), why, hint, cause: error }));
     });
   });
 }

@@ -74,6 +74,25 @@ describe('writeLocalFile', () => {
     },
   );
 
+  it('replaces the target of a link that the user edits, and keeps its mode', async () => {
+    writeFileSync(at('target'), 'old\n');
+    chmodSync(at('target'), 0o664);
+    symlinkSync('target', at('f'));
+    await requireWritable(at('f'), { isEdited: true });
+    await writeLocalFile(at('f'), 'new\n', { isEdited: true });
+    expect([lstatSync(at('f')).isSymbolicLink(), readFileSync(at('target'), 'utf8'), modeOf('target')]).toEqual([true, 'new\n', 0o664]);
+    expect(readdirSync(top).toSorted()).toEqual(['f', 'target']);
+  });
+
+  it.skipIf(requirement('a file of another user', isRoot ? null : 'requires root'))('keeps the owner of an edited file', async () => {
+    writeFileSync(at('f'), 'old\n');
+    chmodSync(at('f'), 0o660);
+    chownSync(at('f'), OTHER_USER, OTHER_USER);
+    await writeLocalFile(at('f'), 'new\n', { isEdited: true });
+    const { uid, gid } = statSync(at('f'));
+    expect([readFileSync(at('f'), 'utf8'), uid, gid, modeOf('f')]).toEqual(['new\n', OTHER_USER, OTHER_USER, 0o660]);
+  });
+
   it.each(['a directory', 'a link to a device'])('refuses to replace %s', async (what) => {
     if (what === 'a directory') mkdirSync(at('f'));
     if (what === 'a link to a device') symlinkSync('/dev/null', at('f'));

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkAssignment, executeAssignment } from '../../../../src/dynamic/use-cases/assign.ts';
-import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
+import { assessNodes, readNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import type { RolloutOptions } from '../../../../src/dynamic/workflows/rollout.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { Cluster, KubeObject } from '../../../../src/kube/cluster.ts';
@@ -128,11 +128,13 @@ describe('dynamic assign to a Node that was created again', () => {
     const reporter = recordingReporter();
     const validation = { kubernetesVersion: undefined, skipValidation: false };
     const assigned = { kind: 'config-map', source, validation } as const;
-    const request = { backend: undefined, force: false, allowPodLoss: true, reason: undefined, assigned };
+    const request = { force: false, allowPodLoss: true, assigned };
     const rollout = { wait: 'none', onFailure: 'stop' } as RolloutOptions;
-    const checked = await checkAssignment({} as never, cluster, { ...request, rollout }, { names: [NODE], text: null, reporter });
+    const nodes = await readNodes(cluster, [NODE]);
+    const checked = await checkAssignment({} as never, cluster, { ...request, rollout }, { nodes, text: null, reporter, drains: false });
+    const recorded = { id: '0a1b2c3d', command: 'assign', sha256Of: () => null };
     const ports = { clock: world.clock, random: () => 0.5, self: { name: 'alice' }, signal: new AbortController().signal };
-    await executeAssignment(ports as never, cluster, checked, { reporter, rollout, allowPodLoss: false } as never);
+    await executeAssignment(ports as never, cluster, checked, { reporter, rollout, allowPodLoss: false, recorded } as never);
     return reporter.events.map(({ code }) => code);
   };
   const beginWithoutRights = async (): Promise<void> => {

@@ -13,7 +13,7 @@ describe('the canaries of apply', () => {
     ['are the number of --canary, against a saved plan', { canary: { hosts: 1 } }, ['b', 'c'], ['a']],
     ['are those of --canary, against a saved plan without', { canary: { hosts: 1 } }, [], ['a']],
     ['are none with --canary 0, against a saved plan', { canary: { hosts: 0 } }, ['b', 'c'], []],
-    ['are the named ones', { canaryHosts: 'c' }, ['b'], ['c']],
+    ['are the named ones', { canaryHosts: ['c'] }, ['b'], ['c']],
   ])('%s', (_, request, planned, expected) => {
     const { canary, canaryOrder } = canaryRules({ ...REQUEST, ...request }, ALL, { selected: ALL, planned });
     expect(canaryOrder.slice(0, canary)).toEqual(expected);
@@ -21,13 +21,13 @@ describe('the canaries of apply', () => {
 
   it('are another host if the named one or that of the plan has succeeded in an earlier run', () => {
     const left = hostsOf('b', 'c');
-    for (const [request, planned] of [[{ canaryHosts: 'a' }], [{}, ['a']]] as const) {
+    for (const [request, planned] of [[{ canaryHosts: ['a'] }], [{}, ['a']]] as const) {
       const { canary, canaryOrder } = canaryRules({ ...REQUEST, ...request }, left, { selected: ALL, planned });
       expect(canaryOrder.slice(0, canary)).toEqual(['b']);
     }
   });
 
   it('must be selected hosts', () => {
-    expect(() => canaryRules({ ...REQUEST, canaryHosts: 'd' }, ALL, { selected: hostsOf('a') })).toThrow('no host of the run');
+    expect(() => canaryRules({ ...REQUEST, canaryHosts: ['d'] }, ALL, { selected: hostsOf('a') })).toThrow('no host of the run');
   });
 });

@@ -13,7 +13,13 @@ const CONTEXT: PlanContext = {
   ignorePreflightErrors: [],
 };
 
-const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, run: DEFAULT_RUN, writing: {} } as unknown as FleetRunRequest;
+const REQUEST = {
+  file: undefined,
+  selection: { limit: [], groups: [] },
+  run: DEFAULT_RUN,
+  rules: {},
+  writing: {},
+} as unknown as FleetRunRequest;
 
 const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../../src/base/errors.ts';
 import type { RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.ts';
-import { isShown, runTargets } from '../../../../src/fleet/use-cases/run-hosts.ts';
+import { type HostsCommand, isShown, runTargets } from '../../../../src/fleet/use-cases/run-hosts.ts';
 import type { Host } from '../../../../src/host/access/host.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
@@ -23,12 +23,14 @@ async function runOver(
     refuses = [],
     inspectsFirst = refuses.length > 0,
     rules,
+    more = {},
     onApply,
   }: {
     readonly fails: readonly string[];
     readonly refuses?: readonly string[];
     readonly inspectsFirst?: boolean;
     readonly rules?: RulesRequest;
+    readonly more?: Partial<HostsCommand>;
     readonly onApply?: () => void;
   },
   signal = new AbortController().signal,
@@ -67,7 +69,7 @@ async function runOver(
         };
         return { name: address, close } as unknown as Host;
       },
-    },
+    } as unknown as Parameters<typeof runTargets>[0],
     {
       planHost,
       targets: Array.from({ length: count }, (_, i) => ({ address: `h${i + 1}` })),
@@ -75,9 +77,10 @@ async function runOver(
       run: DEFAULT_RUN,
       warnings: [],
       inspectsFirst,
+      ...more,
     },
     { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
-    { signal, reporterOf: () => recordingReporter() },
+    { signal, reporterOf: () => recordingReporter(), reporter: recordingReporter() },
   );
   return {
     ...result,
@@ -101,6 +104,19 @@ describe('a workflow on many hosts', () => {
         'the run stopped before it processed 9 hosts: 51 of 51 changed hosts failed, more than the default limit of 5 (10% of the changed hosts, from 1 to 10)',
       hint: 'Fix the cause and run the same command again',
     });
+  });
+
+  it('has the zones and canaries of its hosts, if others are up to date', async () => {
+    const zones = new Map([
+      ['h1', 'b'],
+      ['h2', 'b'],
+      ['h3', 'a'],
+    ]);
+    const hosts = [...zones.keys()].map((name) => ({ name, role: 'worker' as const, groups: [], nodeRegistration: {} }));
+    const more = { hosts, zoneOf: ({ name }: { name: string }) => zones.get(name), targets: [{ address: 'h2' }, { address: 'h3' }] };
+    const rules: RulesRequest = { ...RULES, order: 'zone', canaryHosts: ['h1'] };
+    expect((await runOver(3, { fails: [], rules, more })).applied).toEqual(['h3', 'h2']);
+    expect((await runOver(3, { fails: ['h3'], rules, more })).applied).toEqual(['h3']);
   });
 
   it('names --max-fail if the command has the option', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { ALL_HOSTS } from '../../../../src/fleet/file/select.ts';
 import type { FleetFilePorts, HostKeySource } from '../../../../src/fleet/ports.ts';
 import { hostKeyState, type TrustRequest, trustHostKeys } from '../../../../src/fleet/use-cases/trust-host-keys.ts';
 import type { HostKey, HostKeyVerdict, KnownHostsEntry } from '../../../../src/ssh/known-hosts.ts';
@@ -62,7 +61,7 @@ function world(shown: Readonly<Record<string, Shown>>, fleet = `hosts: [${Object
 
 function requestOf(changes: Partial<TrustRequest> = {}): TrustRequest {
   return {
-    selection: ALL_HOSTS,
+    selection: { limit: [], groups: [] },
     connection: { identityFiles: [], password: 'environment', sudoPassword: 'environment' },
     parallel: 1,
     yes: false,

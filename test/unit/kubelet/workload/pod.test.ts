@@ -79,7 +79,6 @@ describe('a pod', () => {
       reason: 'R',
       isReady: true,
       isStatic: false,
-      isHostNetwork: true,
       waiting: [{ name: 'c', reason: 'CrashLoopBackOff', message: 'm' }],
       restarts: 3,
     });

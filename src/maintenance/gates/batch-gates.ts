@@ -1,0 +1,223 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { formatGoDuration, goDurationMs } from '../../base/text/go-duration.ts';
+import { type GateKind, kindOf, type PreparedGate, type PreparedRollout } from './rollout-settings.ts';
+import { assessWindows, formatLocalTime, type MaintenanceWindow } from './windows.ts';
+
+/** A batch of a rollout: its members are changed together. */
+export interface Batch {
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  /** Members that had the change before the run. */
+  readonly done: readonly string[];
+}
+
+/** The batch that has ended, for a gate. `number` starts at 1; 0: the members that had the change before the run. */
+export interface EndedBatch extends Omit<Batch, 'done'> {
+  readonly number: number;
+  readonly isLast: boolean;
+}
+
+/** The result of one attempt of a gate. */
+export interface GateAnswer {
+  readonly isPassed: boolean;
+  /** A clause for messages: `exit code 3`, `value 0.2`. */
+  readonly answer: string;
+  /** The last lines of its output; absent: it has none. */
+  readonly output?: string;
+}
+
+/** A gate that has ended, as it is recorded. */
+export interface GateRecord extends GateAnswer {
+  readonly gate: string;
+  /** `window`: a maintenance window that a batch does not fit into; passed if it is ignored. */
+  readonly kind: GateKind | 'window';
+  readonly batch: number;
+  readonly attempts: number;
+  readonly durationMs: number;
+}
+
+/** Why a rollout starts no further batch. */
+export interface GateStop {
+  readonly kind: 'gate' | 'window' | 'interrupted';
+  /** A clause. */
+  readonly reason: string;
+  readonly problem: Problem;
+  /** Undo the changes of the run. */
+  readonly reverts: boolean;
+}
+
+/** Gates and windows of one run. */
+export interface BatchGates {
+  /**
+   * Called when no member is in progress, before a batch starts and after the last batch: runs the gates after the
+   * previous batch, and checks that the next one fits into a window. Before the first batch, the gates run if members had the
+   * change before: an earlier run may have been stopped by a gate.
+   * @param next null: the run ends
+   * @param ended receives each gate that has ended
+   * @returns null: the next batch may start
+   * @throws errors other than AppError
+   */
+  pass(next: Batch | null, ended?: (record: GateRecord) => Promise<void>): Promise<GateStop | null>;
+}
+
+interface GatePorts extends RunTime {
+  readonly reporter: Reporter;
+  /** Attempts a gate until it passes. Rejects with the reason of the signal. */
+  run(gate: PreparedGate, batch: EndedBatch): Promise<GateAnswer & { readonly attempts: number }>;
+}
+
+/** Expected duration of the first batch without `batchDuration`. */
+const ASSUMED_MS = 600_000;
+
+/** The gates and windows of a run. */
+interface RunGates extends PreparedRollout {
+  /** Batches also start outside of the windows. */
+  readonly ignoresWindow: boolean;
+  /** Members that had the change before the run, in addition to those of the first batch. */
+  readonly done: readonly string[];
+}
+
+export function batchGates(ports: GatePorts, run: RunGates): BatchGates {
+  return new Gates(ports, run);
+}
+
+type Ended = Parameters<BatchGates['pass']>[1];
+
+class Gates implements BatchGates {
+  readonly #ports: GatePorts;
+  readonly #run: RunGates;
+  #number = 0;
+  #current: (Omit<Batch, 'done'> & { readonly startedAt: number }) | null = null;
+  #longestMs: number | null = null;
+
+  constructor(ports: GatePorts, run: RunGates) {
+    this.#ports = ports;
+    this.#run = run;
+  }
+
+  async pass(next: Batch | null, ended?: Ended): Promise<GateStop | null> {
+    try {
+      return (await this.#passGates(next, ended)) ?? (next === null ? null : await this.#start(next, ended));
+    } catch (error) {
+      if (!this.#ports.signal.aborted) throw error;
+      return interruptedGate();
+    }
+  }
+
+  async #passGates(next: Batch | null, ended: Ended): Promise<GateStop | null> {
+    if (this.#current !== null) {
+      const { startedAt, ...batch } = this.#current;
+      this.#current = null;
+      this.#longestMs = Math.max(this.#longestMs ?? 0, this.#now() - startedAt);
+      return this.#runGates({ ...batch, number: this.#number, isLast: next === null }, ended);
+    }
+    const names = this.#number === 0 && next !== null ? [...this.#run.done, ...next.done] : [];
+    return names.length === 0 ? null : this.#runGates({ names, isCanary: false, number: 0, isLast: false }, ended);
+  }
+
+  async #start({ names, isCanary }: Batch, ended: Ended): Promise<GateStop | null> {
+    const closed = await this.#checkWindow(ended);
+    if (closed !== null) return closed;
+    this.#number++;
+    this.#current = { names, isCanary, startedAt: this.#now() };
+    return null;
+  }
+
+  async #runGates(batch: EndedBatch, ended: Ended): Promise<GateStop | null> {
+    const { reporter } = this.#ports;
+    const when = whenText(batch.number);
+    for (const gate of this.#run.gates.filter((each) => isDue(each, batch))) {
+      const { name } = gate;
+      reporter.report({ level: 'info', code: 'GATE_STARTED', message: `gate ${name}: started ${when}` });
+      const startedAt = this.#now();
+      const result = await this.#ports.run(gate, batch);
+      const durationMs = this.#now() - startedAt;
+      const record: GateRecord = { gate: name, kind: kindOf(gate), batch: batch.number, durationMs, ...result };
+      const { isPassed, answer } = record;
+      const message = `gate ${name} ${isPassed ? 'passed' : 'failed'} ${when} in ${durationText(durationMs)}: ${answer}`;
+      const [level, code] = isPassed ? (['info', 'GATE_PASSED'] as const) : (['warning', 'GATE_FAILED'] as const);
+      reporter.report({ level, code, message, data: { ...record } });
+      await ended?.(record);
+      if (!isPassed) return gateFailed(gate, record);
+    }
+    return null;
+  }
+
+  async #checkWindow(ended: Ended): Promise<GateStop | null> {
+    const { windows = [], ignoresWindow } = this.#run;
+    const batch = this.#number + 1;
+    const why = this.#whyClosed(windows, batch);
+    if (why === null) return null;
+    const message = `batch ${batch} starts although ${why} (--ignore-window)`;
+    if (ignoresWindow) this.#ports.reporter.report({ level: 'warning', code: 'WINDOW_IGNORED', message });
+    const answer = `${ignoresWindow ? 'ignored: ' : ''}${why}`;
+    await ended?.({ gate: 'window', kind: 'window', batch, isPassed: ignoresWindow, answer, attempts: 1, durationMs: 0 });
+    return ignoresWindow ? null : windowClosed(why);
+  }
+
+  /** Why a batch does not start now, as a clause; null: it fits into a window, or none is declared. */
+  #whyClosed(windows: readonly MaintenanceWindow[], batch: number): string | null {
+    if (windows.length === 0) return null;
+    const { neededMs, estimate } = this.#estimate();
+    const { fits, opening, next } = assessWindows(windows, { nowMs: this.#now(), neededMs });
+    if (fits) return null;
+    const opens =
+      next === null
+        ? `no window is as long as a batch (${estimate})`
+        : `the next window opens on ${formatLocalTime(next.startMs, next.timeZone)}`;
+    if (opening === null) return `no maintenance window is open; ${opens}`;
+    const closes = formatLocalTime(opening.endMs, opening.timeZone);
+    return `batch ${batch} may not finish before the maintenance window closes on ${closes} (${estimate}); ${opens}`;
+  }
+
+  /** The expected duration of the next batch, and its source as a clause. */
+  #estimate() {
+    const { batchDuration } = this.#run;
+    const declaredMs = batchDuration === undefined ? 0 : goDurationMs(batchDuration);
+    const longestMs = this.#longestMs ?? 0;
+    const neededMs = Math.max(declaredMs, longestMs) || ASSUMED_MS;
+    const source =
+      neededMs === longestMs
+        ? 'the longest batch of this run took'
+        : neededMs === declaredMs
+          ? 'batchDuration is'
+          : 'assumed for the first batch:';
+    return { neededMs, estimate: `${source} ${durationText(neededMs)}` };
+  }
+
+  #now(): number {
+    return this.#ports.clock.now().getTime();
+  }
+}
+
+function isDue({ after = 'each-batch' }: PreparedGate, { number, isLast }: EndedBatch): boolean {
+  return after === 'each-batch' || (after === 'canary' ? number <= 1 : isLast);
+}
+
+function whenText(batch: number): string {
+  return batch === 0 ? 'before batch 1' : `after batch ${batch}`;
+}
+
+function durationText(ms: number): string {
+  return formatGoDuration(BigInt(Math.round(ms / 1000)) * 1_000_000_000n);
+}
+
+function gateFailed({ name, onFailure }: PreparedGate, { batch, answer, output }: GateRecord): GateStop {
+  const reason = `gate ${name} failed ${whenText(batch)}: ${answer}`;
+  const last = output?.trim().split('\n').at(-1) ?? '';
+  const message = last === '' || answer.includes(last) ? reason : `${reason}: ${last}`;
+  const hint = 'Find the cause with the output of the gate, and run the same command again: changed hosts are not changed twice';
+  return { kind: 'gate', reason, problem: { code: 'GATE_FAILED', message, hint }, reverts: onFailure === 'revert' };
+}
+
+function windowClosed(reason: string): GateStop {
+  const hint = 'Run the same command again when the window is open, or add --ignore-window';
+  return { kind: 'window', reason, problem: { code: 'WINDOW_CLOSED', message: reason, hint }, reverts: false };
+}
+
+function interruptedGate(): GateStop {
+  const reason = 'the run was interrupted during a gate';
+  return { kind: 'interrupted', reason, problem: { code: 'INTERRUPTED', message: reason }, reverts: false };
+}

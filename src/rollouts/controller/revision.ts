@@ -1,0 +1,87 @@
+import { isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { canonicalJson } from '../../codec/json-text.ts';
+import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../../dynamic/agent/overlay.ts';
+import { appendHash } from '../../dynamic/signing/config-map-hash.ts';
+import { findPayload } from '../../dynamic/workflows/assign-config.ts';
+import { applyPush, planPush } from '../../dynamic/workflows/push-config.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { ownerReference } from '../../kube/object.ts';
+import { numberAt } from '../../kubelet/documents/values.ts';
+import { DEFAULT_CONFIG_KEY, describeSource } from '../../kubelet/layers/config-source.ts';
+import { type Rollout, rolloutRef } from '../api/rollout.ts';
+import type { Observed } from '../reconcile/observed.ts';
+
+/** On a ControllerRevision: the rollout that it belongs to. */
+const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
+
+/** Name and ConfigMap of the revision that `spec.payload` describes. Equal payloads have the same revision. */
+export function revisionOf({ name, spec: { payload } }: Rollout, namespace: string): Observed['revision'] {
+  const data = { payload: canonicalJson(payload) };
+  const revision = appendHash({ name, data });
+  if (payload.configMapRef !== undefined) return { name: revision, source: payload.configMapRef };
+  const map = appendHash({ name, data: overlayData(payload.overlay) });
+  return { name: revision, source: { namespace, name: map, kubeletConfigKey: DEFAULT_CONFIG_KEY } };
+}
+
+function overlayData(overlay: Rollout['spec']['payload']['overlay']): Readonly<Record<string, string>> {
+  const document = { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND, ...overlay };
+  return { [DEFAULT_CONFIG_KEY]: `${JSON.stringify(JSON.parse(canonicalJson(document)), null, 2)}\n` };
+}
+
+/**
+ * Creates the immutable ConfigMap of an overlay and the ControllerRevision of the payload, as far as they do not exist, and
+ * deletes revisions beyond `revisionHistoryLimit`. The ConfigMap has no owner: the garbage collector would delete it with the
+ * rollout, while nodes still use it.
+ * @returns why the payload cannot be rolled out; null: it can
+ */
+export async function ensureRevision(
+  cluster: Cluster,
+  rollout: Rollout,
+  revision: Observed['revision'],
+  namespace: string,
+): Promise<Observed['refusal']> {
+  const { name, spec } = rollout;
+  if (spec.payload.overlay !== undefined) {
+    const input = { namespace, name, key: DEFAULT_CONFIG_KEY, appendHash: true, inPlace: false };
+    await applyPush(cluster, await planPush(cluster, input, overlayData(spec.payload.overlay)));
+  } else {
+    const where = describeSource(revision.source);
+    try {
+      const { isImmutable } = await findPayload(cluster, revision.source);
+      if (!isImmutable)
+        return {
+          reason: 'PayloadMutable',
+          message: `ConfigMap ${where} is not immutable: an edit would change all nodes at once. Set immutable: true, or create it with kubeletadm dynamic push`,
+        };
+    } catch (error) {
+      if (!isAppError(error, 'DYNAMIC_NO_PAYLOAD')) throw error;
+      return { reason: 'PayloadMissing', message: error.message };
+    }
+  }
+  await recordRevision(cluster, rollout, revision, namespace);
+  return null;
+}
+
+/** The newest revision has the greatest number, also after a return to an earlier payload. */
+async function recordRevision(cluster: Cluster, rollout: Rollout, revision: Observed['revision'], namespace: string): Promise<void> {
+  const { name, uid, spec, status } = rollout;
+  const kind = { apiVersion: 'apps/v1', kind: 'ControllerRevision', namespace };
+  const { items } = await cluster.list(kind, { labelSelector: `${REVISION_LABEL}=${name}` });
+  const numberOf = (object: JsonObject): number => numberAt(object, 'revision') ?? 0;
+  const newest = Math.max(0, ...items.map(numberOf));
+  const found = items.find(({ metadata }) => metadata.name === revision.name);
+  if (found === undefined) {
+    const metadata = {
+      name: revision.name,
+      namespace,
+      labels: { [REVISION_LABEL]: name },
+      ownerReferences: [ownerReference(rolloutRef(name), uid)],
+    };
+    const data = JSON.parse(canonicalJson({ spec: { payload: spec.payload } })) as JsonObject;
+    await cluster.create({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, data, revision: newest + 1 });
+  } else if (numberOf(found) < newest) await cluster.update({ ...found, revision: newest + 1 });
+  const kept = [revision.name, status.currentRevision, status.updateRevision];
+  const old = items.filter(({ metadata }) => !kept.includes(metadata.name)).toSorted((a, b) => numberOf(b) - numberOf(a));
+  for (const { metadata } of old.slice(spec.revisionHistoryLimit)) await cluster.delete({ ...kind, name: metadata.name });
+}

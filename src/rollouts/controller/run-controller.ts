@@ -1,0 +1,127 @@
+import type { AppError } from '../../base/errors.ts';
+import { isAppError } from '../../base/errors.ts';
+import { CONFIG_EVENT_REASON } from '../../dynamic/status/config-event.ts';
+import { listWatch } from '../../kube/list-watch.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
+import type { ChangePorts } from './change-nodes.ts';
+import { type ClusterView, RolloutController } from './controller.ts';
+import { fencedCluster } from './fenced-cluster.ts';
+import { type Leadership, steadyClock, whileLeader } from './lease.ts';
+
+/** Events that arrive within this time cause one step. */
+const LEAST_STEP_MS = 500;
+
+/**
+ * Runs the controller until the signal is aborted: acts on rollouts while it holds the Lease.
+ * @param options.identity unique for each process
+ */
+export async function runController(
+  ports: ChangePorts & { readonly random: () => number },
+  options: { readonly namespace: string; readonly identity: string },
+): Promise<void> {
+  const { cluster, reporter, random, signal } = ports;
+  const reported = new Set<string>();
+  const onIssue = (error: AppError): void => {
+    if (reported.has(error.message)) return;
+    reported.add(error.message);
+    reporter.report({ level: 'warning', code: error.code, message: error.message });
+  };
+  const onChange = (leader: string): void => {
+    reported.clear();
+    const message =
+      leader === options.identity
+        ? 'this controller is the leader'
+        : leader === ''
+          ? 'no controller is the leader'
+          : `the leader is ${leader}`;
+    reporter.report({ level: 'info', code: 'LEADER', message });
+  };
+  const { clock } = ports;
+  await whileLeader({ cluster, clock, random, signal, ...options, onIssue, onChange }, (leadership, until) =>
+    actAsLeader({ ...ports, clock: steadyClock(clock), signal: until }, leadership, { ...options, onIssue }),
+  );
+}
+
+async function actAsLeader(
+  ports: ChangePorts & { readonly random: () => number },
+  leadership: Leadership,
+  { namespace, onIssue }: { readonly namespace: string; readonly onIssue: (error: AppError) => void },
+): Promise<void> {
+  const { clock, signal } = ports;
+  const waiting = new Waiting();
+  const fenced = { ...ports, cluster: fencedCluster(ports.cluster, leadership) };
+  const controller = new RolloutController(fenced, leadership, { namespace, wake: () => waiting.wake() });
+  const watched = watchCluster(ports, { onIssue, wake: () => waiting.wake() });
+  try {
+    while (!signal.aborted) {
+      const view = watched.view();
+      const waitMs = view === null ? LEAST_STEP_MS : await controller.step(view);
+      await clock.sleep(LEAST_STEP_MS, signal);
+      await waiting.sleep(waitMs, ports);
+    }
+  } catch (error) {
+    if (!signal.aborted && !isAppError(error, 'LEASE_LOST')) throw error;
+  } finally {
+    await controller.close();
+    await watched.ended();
+  }
+}
+
+/** A sleep that an event ends. */
+class Waiting {
+  #isWoken = false;
+  #stop = new AbortController();
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#stop.abort();
+  }
+
+  async sleep(ms: number, { clock, signal }: Pick<ChangePorts, 'clock' | 'signal'>): Promise<void> {
+    if (!this.#isWoken) await clock.sleep(ms, AbortSignal.any([signal, this.#stop.signal])).catch(() => undefined);
+    this.#isWoken = false;
+    this.#stop = new AbortController();
+  }
+}
+
+/** Lists and watches the objects that a leader needs. The lists are read after the election, so that they are as new as its Lease. */
+function watchCluster(
+  { cluster, clock, random, signal }: ChangePorts & { readonly random: () => number },
+  { onIssue, wake }: { readonly onIssue: (error: AppError) => void; readonly wake: () => void },
+) {
+  const found: { -readonly [K in keyof ClusterView]?: ClusterView[K] } = {};
+  const follow = (name: keyof ClusterView, kind: Parameters<typeof listWatch>[0], onFailure: () => void = () => undefined) =>
+    listWatch(kind, {
+      cluster,
+      clock,
+      random,
+      signal,
+      onObjects: (objects: ReadonlyMap<string, KubeObject>) => {
+        found[name] = [...objects.values()];
+        wake();
+      },
+      onIssue: (error) => {
+        onFailure();
+        if (!isAppError(error)) throw error;
+        onIssue(error);
+      },
+    });
+  const fieldSelector = `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}`;
+  const following = [
+    follow('rollouts', { apiVersion: ROLLOUT_API_VERSION, kind: ROLLOUT_KIND }),
+    follow('nodes', { apiVersion: 'v1', kind: 'Node' }),
+    // Events only show when a kubelet up to 1.23 restarted.
+    follow('events', { apiVersion: 'v1', kind: 'Event', namespace: 'default', fieldSelector }, () => {
+      found.events ??= [];
+    }),
+  ];
+  return {
+    /** Null: not complete yet. */
+    view: (): ClusterView | null => {
+      const { rollouts, nodes, events } = found;
+      return rollouts === undefined || nodes === undefined || events === undefined ? null : { rollouts, nodes, events };
+    },
+    ended: () => Promise.all(following),
+  };
+}

@@ -1,0 +1,166 @@
+import { present } from '../../base/present.ts';
+import { type ListedNode, MAX_LISTED, type RolloutCondition, type RolloutStatus } from '../api/schema.ts';
+import { type Direction, listedAs, type Member } from './members.ts';
+import type { Observed } from './observed.ts';
+
+/** What the status reports apart from the nodes. */
+export interface Situation {
+  readonly direction: Direction;
+  readonly stopped: string | null;
+  /** The revision failed, and is reverted from now on. */
+  readonly isReverting: boolean;
+  readonly blocked: readonly string[];
+  readonly isChecking: boolean;
+  readonly refused: readonly { readonly name: string; readonly why: string }[];
+}
+
+/** The status of a rollout after a decision. Times change only with their state, so that an unchanged state causes no write. */
+export function statusOf(observed: Observed, members: readonly Member[], situation: Situation): RolloutStatus {
+  const { rollout, revision } = observed;
+  const { status } = rollout;
+  const counts = countsOf(members);
+  const summary = summaryOf(observed, counts, situation);
+  const isEnabledDone = counts.pending + counts.inProgress === 0 && situation.direction === 'forward' && observed.refusal === null;
+  const isCurrent = isEnabledDone && situation.stopped === null && counts.failed <= rollout.spec.strategy.maxFailures;
+  const { nodes, omitted } = listed(members);
+  const failedRevision = situation.isReverting ? revision.name : status.failedRevision === revision.name ? revision.name : undefined;
+  return {
+    observedGeneration: rollout.generation,
+    phase: summary.phase,
+    conditions: conditionsOf(observed, summary),
+    counts,
+    updateRevision: revision.name,
+    updateConfigMap: revision.source,
+    ...present({
+      nodes: nodes.length === 0 ? undefined : [...nodes],
+      omittedNodes: omitted === 0 ? undefined : omitted,
+      currentRevision: isCurrent ? revision.name : status.currentRevision,
+      currentConfigMap: isCurrent ? revision.source : status.currentConfigMap,
+      failedRevision,
+      leader: status.leader,
+    }),
+  };
+}
+
+type Counts = NonNullable<RolloutStatus['counts']>;
+
+function countsOf(members: readonly Member[]): Counts {
+  const numberOf = (...states: readonly Member['state'][]): number => members.filter(({ state }) => states.includes(state)).length;
+  return {
+    selected: members.length,
+    updated: members.filter(({ state, target }) => state === 'Updated' && target !== undefined).length,
+    inProgress: numberOf('InProgress'),
+    pending: numberOf('Pending'),
+    failed: numberOf('Failed', 'Unreachable'),
+    unavailable: members.filter(({ state, node }) => state === 'InProgress' || !node.assessed.config.isReady).length,
+    notEnabled: numberOf('NotEnabled'),
+  };
+}
+
+const ORDER: readonly Member['state'][] = ['Failed', 'Unreachable', 'InProgress', 'NotEnabled', 'Pending'];
+
+function listed(members: readonly Member[]): { readonly nodes: readonly ListedNode[]; readonly omitted: number } {
+  const all = ORDER.flatMap((state) =>
+    members.filter((member) => member.state === state).map(({ entry, node }) => entry ?? listedAs(node, state, '')),
+  );
+  const nodes = all
+    .slice(0, MAX_LISTED)
+    .map(({ message, ...node }) => (message === undefined || message === '' ? node : { ...node, message }));
+  return { nodes, omitted: all.length - nodes.length };
+}
+
+interface Summary {
+  readonly phase: NonNullable<RolloutStatus['phase']>;
+  readonly isTrue: 'Ready' | 'Reconciling' | 'Stalled';
+  readonly reason: string;
+  readonly message: string;
+}
+
+function summaryOf({ rollout, refusal }: Observed, counts: Counts, situation: Situation): Summary {
+  const { direction, stopped, isReverting, blocked, isChecking, refused } = situation;
+  const progress = progressText(counts);
+  const isBusy = counts.inProgress + counts.pending > 0;
+  if (refusal !== null) return { phase: 'Refused', isTrue: 'Stalled', ...refusal };
+  if (direction === 'reset')
+    return {
+      phase: 'Deleting',
+      isTrue: 'Reconciling',
+      reason: 'Resetting',
+      message: `nodes return to their local configuration: ${progress}`,
+    };
+  if (isReverting || (direction === 'revert' && isBusy))
+    return {
+      phase: 'Reverting',
+      isTrue: 'Reconciling',
+      reason: 'Reverting',
+      message: `nodes return to their previous configuration: ${progress}`,
+    };
+  if (direction === 'revert')
+    return {
+      phase: 'Reverted',
+      isTrue: 'Stalled',
+      reason: 'Reverted',
+      message: `revision ${rollout.status.failedRevision} failed, and the changed nodes have their previous configuration`,
+    };
+  if (refused.length > 0) return { phase: 'Refused', isTrue: 'Stalled', reason: 'PayloadRefused', message: refusedText(refused) };
+  if (stopped !== null)
+    return {
+      phase: 'Failed',
+      isTrue: 'Stalled',
+      reason: 'NodesFailed',
+      message: `${counts.failed} of ${counts.selected} nodes failed, and no further node is changed: ${progress}`,
+    };
+  if (!isBusy && counts.failed > 0) return { phase: 'Failed', isTrue: 'Stalled', reason: 'NodesFailed', message: progress };
+  if (!isBusy && counts.notEnabled > 0)
+    return {
+      phase: 'Progressing',
+      isTrue: 'Reconciling',
+      reason: 'WaitingForAgents',
+      message: `${progress}: dynamic configuration is not enabled on ${counts.notEnabled} of them`,
+    };
+  if (!isBusy) return { phase: 'Complete', isTrue: 'Ready', reason: 'Complete', message: progress };
+  if (rollout.spec.paused) return { phase: 'Paused', isTrue: 'Reconciling', reason: 'Paused', message: `paused: ${progress}` };
+  if (isChecking)
+    return {
+      phase: 'Progressing',
+      isTrue: 'Reconciling',
+      reason: 'Validating',
+      message: `the configuration is validated for ${counts.pending} nodes`,
+    };
+  if (blocked.length > 0)
+    return {
+      phase: 'Progressing',
+      isTrue: 'Reconciling',
+      reason: 'WaitingForNodes',
+      message: `${progress}; no node can start, because these are not Ready: ${namesText(blocked)}`,
+    };
+  return { phase: 'Progressing', isTrue: 'Reconciling', reason: 'Progressing', message: progress };
+}
+
+function progressText({ selected, updated, inProgress, failed }: Counts): string {
+  const more = [inProgress === 0 ? '' : `${inProgress} in progress`, failed === 0 ? '' : `${failed} failed`].filter((text) => text !== '');
+  return [`${updated} of ${selected} ${selected === 1 ? 'node' : 'nodes'} updated`, ...more].join(', ');
+}
+
+const MOST_NAMES = 5;
+
+function namesText(names: readonly string[]): string {
+  return `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
+}
+
+function refusedText(refused: Situation['refused']): string {
+  const shown = refused.slice(0, MOST_NAMES).map(({ name, why }) => `${name}: ${why}`);
+  const more = refused.length > MOST_NAMES ? [`and ${refused.length - MOST_NAMES} more nodes`] : [];
+  return [...shown, ...more].join('; ').slice(0, 4_000);
+}
+
+const TYPES = ['Ready', 'Reconciling', 'Stalled'] as const;
+
+function conditionsOf({ rollout, now }: Observed, { isTrue, reason, message }: Summary): RolloutCondition[] {
+  return TYPES.map((type) => {
+    const status = type === isTrue ? 'True' : 'False';
+    const before = rollout.status.conditions?.find((condition) => condition.type === type);
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now.toISOString().replace(/\.\d+/, '');
+    return { type, status, observedGeneration: rollout.generation, lastTransitionTime, reason, message };
+  });
+}

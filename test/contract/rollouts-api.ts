@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAppError } from '../../src/base/errors.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { rolloutDefinition } from '../../src/rollouts/api/crd.ts';
+import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+
+const CONFIG_MAP = { namespace: 'kubeletadm-system', name: 'edge-abc' };
+const VALID = { nodeSelector: { matchLabels: { pool: 'edge' } }, payload: { configMapRef: CONFIG_MAP } };
+
+function rollout(name: string, spec: JsonObject) {
+  return { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name }, spec };
+}
+
+/** Creates the CustomResourceDefinition, and waits until its objects are served: a moment after it is established. */
+export async function defineRollouts(cluster: Cluster): Promise<void> {
+  await cluster.create(rolloutDefinition());
+  for (let attempt = 0; attempt < 300; attempt++) {
+    const found = await cluster.list({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' }).catch((error: unknown) => {
+      if (isAppError(error)) return null;
+      throw error;
+    });
+    if (found !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** The rules of the API that every API server applies after the definition was created. */
+export function rolloutsApiContract(name: string, open: () => Promise<{ readonly cluster: Cluster; close(): Promise<void> }>): void {
+  describe(`KubeletConfigRollout: ${name}`, () => {
+    let world: Awaited<ReturnType<typeof open>>;
+    let cluster: Cluster;
+    beforeAll(async () => {
+      world = await open();
+      ({ cluster } = world);
+      await defineRollouts(cluster);
+    }, 60_000);
+    afterAll(() => world.close());
+
+    it('fills in defaults, and drops unknown fields and the status', async () => {
+      const created = await cluster.create({ ...rollout('defaults', { ...VALID, unknown: 1 }), status: { phase: 'Complete' } });
+      expect(created.spec).toEqual({
+        nodeSelector: { matchLabels: { pool: 'edge' } },
+        payload: { configMapRef: { ...CONFIG_MAP, kubeletConfigKey: 'kubelet' } },
+        strategy: {
+          canary: { count: 1 },
+          maxUnavailable: 1,
+          maxFailures: 0,
+          minReadySeconds: 30,
+          until: 'Trial',
+          allow: 'new-pods-only',
+          drain: { force: false, timeoutSeconds: 600 },
+        },
+        paused: false,
+        progressDeadlineSeconds: 900,
+        onFailure: 'Stop',
+        revisionHistoryLimit: 10,
+        deletionPolicy: 'Leave',
+      });
+      expect(created.status).toBeUndefined();
+      expect(created.metadata.generation).toBe(1);
+    });
+
+    it('keeps all fields of an overlay', async () => {
+      const overlay = { maxPods: 50, evictionHard: { 'memory.available': '100Mi' } };
+      const created = await cluster.create(rollout('overlay', { nodeSelector: {}, payload: { overlay } }));
+      expect(created.spec).toMatchObject({ nodeSelector: {}, payload: { overlay } });
+    });
+
+    it('has a status subresource, whose changes keep the generation', async () => {
+      await cluster.create(rollout('status', VALID));
+      const patched = await cluster.patch(
+        rolloutRef('status'),
+        'merge',
+        { spec: { paused: true }, status: { phase: 'Progressing' } },
+        { subresource: 'status' },
+      );
+      expect(patched).toMatchObject({ metadata: { generation: 1 }, spec: { paused: false }, status: { phase: 'Progressing' } });
+      const paused = await cluster.patch(rolloutRef('status'), 'merge', { spec: { paused: true }, status: { phase: 'Complete' } });
+      expect(paused).toMatchObject({ metadata: { generation: 2 }, spec: { paused: true }, status: { phase: 'Progressing' } });
+    });
+
+    it('refuses a status write that was based on an older version', async () => {
+      const { metadata } = await cluster.create(rollout('fenced', VALID));
+      const ref = rolloutRef('fenced');
+      const status = (leader: string) =>
+        cluster.patch(
+          ref,
+          'merge',
+          { metadata: { resourceVersion: metadata.resourceVersion ?? '' }, status: { leader } },
+          { subresource: 'status' },
+        );
+      await status('second');
+      await expect(status('first')).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
+    });
+
+    it.each<[string, JsonObject, RegExp]>([
+      ['no payload', { nodeSelector: {}, payload: {} }, /exactly one of configMapRef and overlay is required/],
+      [
+        'two payloads',
+        { nodeSelector: {}, payload: { configMapRef: CONFIG_MAP, overlay: {} } },
+        /exactly one of configMapRef and overlay is required/,
+      ],
+      [
+        'an overlay with a header',
+        { nodeSelector: {}, payload: { overlay: { kind: 'KubeletConfiguration' } } },
+        /without apiVersion and kind/,
+      ],
+      ['no selector', { payload: VALID.payload }, /nodeSelector: Required value/],
+      ['a limit of 0', { ...VALID, strategy: { maxUnavailable: 0 } }, /a number of at least 1, or a percentage from 1% to 100%/],
+      ['a limit of 0 %', { ...VALID, strategy: { maxUnavailable: '0%' } }, /a number of at least 1, or a percentage from 1% to 100%/],
+      [
+        'a canary of 101 %',
+        { ...VALID, strategy: { canary: { count: '101%' } } },
+        /a number of at least 0, or a percentage from 0% to 100%/,
+      ],
+      ['a limit of another type', { ...VALID, strategy: { maxUnavailable: true } }, /maxUnavailable/],
+      ['an unknown class', { ...VALID, strategy: { allow: 'all' } }, /Unsupported value: "all"/],
+      [
+        'In without values',
+        { ...VALID, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
+        /values are required for In and NotIn/,
+      ],
+      [
+        'Exists with values',
+        { ...VALID, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
+        /values are required for In and NotIn/,
+      ],
+      ['a deadline of 0', { ...VALID, progressDeadlineSeconds: 0 }, /progressDeadlineSeconds/],
+    ])('refuses %s', async (_, spec, message) => {
+      await expect(cluster.create(rollout('refused', spec))).rejects.toMatchObject({
+        code: 'CLUSTER_INVALID',
+        message: expect.stringMatching(message),
+      });
+    });
+
+    it.each<[string, JsonObject]>([
+      ['percentages', { ...VALID, strategy: { maxUnavailable: '100%', canary: { count: '0%' } } }],
+      ['numbers', { ...VALID, strategy: { maxUnavailable: 5, canary: { count: 0 } } }],
+      [
+        'expressions',
+        {
+          ...VALID,
+          nodeSelector: {
+            matchExpressions: [
+              { key: 'a', operator: 'NotIn', values: ['b'] },
+              { key: 'c', operator: 'DoesNotExist' },
+            ],
+          },
+        },
+      ],
+      ['an order', { ...VALID, strategy: { order: [{ matchLabels: { zone: 'a' } }, {}], topologyKey: 'topology.kubernetes.io/zone' } }],
+    ])('accepts %s', async (_, spec) => {
+      const { metadata } = await cluster.create(rollout('accepted', spec));
+      expect(metadata.name).toBe('accepted');
+      await cluster.delete(rolloutRef('accepted'));
+    });
+
+    it('refuses a name of more than 52 characters', async () => {
+      await expect(cluster.create(rollout('a'.repeat(53), VALID))).rejects.toMatchObject({
+        message: expect.stringContaining('at most 52 characters'),
+      });
+    });
+  });
+}

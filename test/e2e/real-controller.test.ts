@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/base/adapters/clock-system.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { CONFIG_CONDITION, TRIAL_REASON } from '../../src/dynamic/agent/status.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  formatConfigStatus,
+  parseSourceAnnotation,
+} from '../../src/kubelet/layers/config-source.ts';
+import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
+import { runController } from '../../src/rollouts/controller/run-controller.ts';
+import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
+import { requirement } from '../support/requirement.ts';
+
+const binaries = findRealBinaries();
+const missing = typeof binaries === 'string' ? binaries : null;
+
+function open(server: RealApiServer): Cluster {
+  return kubeCluster({ kubeconfig: { text: server.adminKubeconfig(), file: 'admin.conf' } });
+}
+
+if (typeof binaries !== 'string')
+  rolloutsApiContract('a real kube-apiserver', async () => {
+    const server = await startRealApiServer(binaries);
+    const cluster = open(server);
+    return {
+      cluster,
+      close: async () => {
+        await cluster.close();
+        await server.close();
+      },
+    };
+  });
+
+describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('rollouts on a real kube-apiserver', () => {
+  let server: RealApiServer;
+  let cluster: Cluster;
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-controller-'));
+  beforeAll(async () => {
+    if (typeof binaries === 'string') throw new Error(binaries);
+    server = await startRealApiServer(binaries);
+    cluster = open(server);
+    writeFileSync(join(directory, 'admin.conf'), server.adminKubeconfig());
+    await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } });
+    await defineRollouts(cluster);
+  }, 120_000);
+  afterAll(async () => {
+    await cluster?.close();
+    await server?.close();
+    rmSync(directory, { recursive: true, force: true });
+  }, 60_000);
+
+  /** `kubectl` of the same version as the server. */
+  async function kubectl(argv: readonly string[], stdin = ''): Promise<{ readonly code: number | null; readonly output: string }> {
+    const child = spawn(join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubectl'), ['--kubeconfig', join(directory, 'admin.conf'), ...argv]);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
+    child.stdin.end(stdin);
+    const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+    return { code, output };
+  }
+
+  it('accept server-side apply of two managers with different fields, and refuse a conflict', async () => {
+    const apply = (manager: string, spec: JsonObject) =>
+      kubectl(
+        ['apply', '--server-side', '--field-manager', manager, '-f', '-'],
+        JSON.stringify({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name: 'applied' }, spec }),
+      );
+    const payload = { overlay: { maxPods: 50, evictionHard: { 'memory.available': '5%' } } };
+    expect(await apply('gitops', { nodeSelector: { matchLabels: { pool: 'none' } }, payload })).toMatchObject({ code: 0 });
+    expect(await apply('operator', { strategy: { maxUnavailable: '20%' } })).toMatchObject({ code: 0 });
+    const object = await cluster.get(rolloutRef('applied'));
+    expect(object?.spec).toMatchObject({ payload, strategy: { maxUnavailable: '20%', canary: { count: 1 } } });
+    const conflict = await apply('operator', { nodeSelector: { matchLabels: { pool: 'other' } }, strategy: { maxUnavailable: '20%' } });
+    expect(conflict.code).not.toBe(0);
+    expect(conflict.output).toContain('conflict with "gitops"');
+    expect((await kubectl(['get', 'kcr', 'applied'])).output).toMatch(/NAME\s+PHASE\s+NODES\s+UPDATED\s+IN PROGRESS\s+FAILED\s+AGE/);
+  });
+
+  it('are carried out by the controller: canary, batches, a restart of the API server, two controllers, and kubectl wait', async () => {
+    const names = ['n1', 'n2', 'n3', 'n4'];
+    for (const name of names) await createNode(cluster, name);
+    const agents = new AbortController();
+    const simulated = simulateAgents(cluster, agents.signal);
+    const stops = [new AbortController(), new AbortController()] as const;
+    const leaders: string[] = [];
+    const running = stops.map(({ signal }, i) =>
+      runController(
+        {
+          cluster,
+          clock: systemClock,
+          self: { name: 'controller@test', id: process.pid, machine: 'test', isRunning: () => true },
+          signal,
+          random: Math.random,
+          reporter: {
+            report: ({ code, message }) => {
+              if (code === 'LEADER' && message === 'this controller is the leader') leaders.push(`controller-${i}`);
+            },
+          },
+        },
+        { namespace: 'kubeletadm-system', identity: `controller-${i}` },
+      ),
+    );
+    try {
+      const spec = { nodeSelector: {}, payload: { overlay: { maxPods: 50 } }, strategy: { minReadySeconds: 1, maxUnavailable: 2 } };
+      await cluster.create({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name: 'pods' }, spec });
+      const status = async (): Promise<RolloutStatus> => ((await cluster.get(rolloutRef('pods')))?.status ?? {}) as RolloutStatus;
+      await expect.poll(async () => (await status()).counts?.inProgress ?? 0, { timeout: 40_000 }).toBeGreaterThan(0);
+      await server.restart();
+      // The leader ends; the other controller continues.
+      const leader = leaders[0] === 'controller-1' ? 1 : 0;
+      stops[leader].abort();
+      await running[leader];
+      const waited = await kubectl(['wait', '--for=condition=Ready', '--timeout=90s', 'kcr/pods']);
+      expect(waited.output).toContain('condition met');
+      const done = await status();
+      expect(done).toMatchObject({ phase: 'Complete', counts: { updated: 4, failed: 0 }, observedGeneration: 1 });
+      expect(new Set(leaders).size).toBe(2);
+      const { items } = await cluster.list({ apiVersion: 'apps/v1', kind: 'ControllerRevision', namespace: 'kubeletadm-system' });
+      expect(items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('pods-'))).toEqual([done.updateRevision]);
+    } finally {
+      for (const stop of stops) stop.abort();
+      await Promise.all(running);
+      agents.abort();
+      await simulated;
+    }
+  }, 240_000);
+});
+
+async function createNode(cluster: Cluster, name: string): Promise<void> {
+  const annotations = { [CONFIG_STATUS_ANNOTATION]: '{}' };
+  await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations } });
+  const status = { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions: [condition('Ready', 'KubeletReady')] };
+  await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'strategic', { status }, { subresource: 'status' });
+}
+
+function condition(type: string, reason: string): JsonObject {
+  const now = new Date().toISOString().replace(/\.\d+/, '');
+  return { type, status: 'True', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
+}
+
+/** Each Node reports a healthy trial of its assignment. */
+async function simulateAgents(cluster: Cluster, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' }).catch(() => null);
+    for (const node of nodes?.items ?? []) await report(cluster, node).catch(() => undefined);
+    await sleep(200);
+  }
+}
+
+async function report(cluster: Cluster, node: KubeObject): Promise<void> {
+  const { name, annotations = {} } = node.metadata;
+  const { source } = parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]);
+  if (source === null) return;
+  const { uid = '', resourceVersion = '' } = (await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', ...source }))?.metadata ?? {};
+  const identity = { ...source, uid, resourceVersion };
+  const reported = JSON.stringify(formatConfigStatus({ assigned: identity, active: identity, lastKnownGood: null, error: null }));
+  if (annotations[CONFIG_STATUS_ANNOTATION] === reported) return;
+  const ref = { apiVersion: 'v1', kind: 'Node', name };
+  await cluster.patch(ref, 'strategic', { status: { conditions: [condition(CONFIG_CONDITION, TRIAL_REASON)] } }, { subresource: 'status' });
+  await cluster.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: reported } } });
+}

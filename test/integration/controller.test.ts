@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
+
+const NODES = ['n1', 'n2', 'n3', 'n4'];
+
+function spec(maxPods: number, more: JsonObject = {}): JsonObject {
+  return { nodeSelector: {}, payload: { overlay: { maxPods } }, ...more };
+}
+
+const QUICK = { strategy: { minReadySeconds: 10 }, progressDeadlineSeconds: 60 };
+
+const all = (value: number): Readonly<Record<string, number>> => Object.fromEntries(NODES.map((name) => [name, value]));
+
+/** A reason of the condition that is True. */
+async function reason(world: RolloutWorld, name = 'pods'): Promise<string> {
+  const { phase, conditions = [] } = await world.status(name);
+  const found = conditions.filter(({ status }) => status === 'True').map(({ type, reason: why }) => `${type}: ${why}`);
+  return `${phase} ${found.join(', ')}`;
+}
+
+/** A payload of which each kubelet becomes NotReady. */
+function failsWith(world: RolloutWorld, word: string): void {
+  world.fleet.behaviours.set(word, (seconds) => (seconds < 3 ? {} : { healthz: { ok: false, why: 'connection refused' } }));
+}
+
+describe('a rollout', () => {
+  it('changes the canary, then one node after the other, and completes', async () => {
+    const world = await rolloutWorld(NODES);
+    await world.create('pods', spec(50, QUICK));
+    const controller = world.controller();
+    await controller.run(8);
+    expect(Object.values(await world.maxPods()).filter((value) => value === 50)).toHaveLength(1);
+    expect(await world.status('pods')).toMatchObject({ phase: 'Progressing', counts: { selected: 4, inProgress: 1 } });
+    await controller.run(80);
+    expect(await world.maxPods()).toEqual(all(50));
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+    expect(await world.status('pods')).toMatchObject({ counts: { updated: 4 }, observedGeneration: 1 });
+    expect((await world.status('pods')).nodes).toBeUndefined();
+    expect(world.fleet.mostUnavailable()).toBe(1);
+    const { updateRevision, currentRevision } = await world.status('pods');
+    expect(currentRevision).toBe(updateRevision);
+  });
+
+  it('stops at a failed canary; a new payload continues', async () => {
+    const world = await rolloutWorld(NODES);
+    failsWith(world, '"maxPods": 66');
+    await world.create('pods', spec(66, QUICK));
+    const controller = world.controller();
+    await controller.run(120);
+    expect(await reason(world)).toBe('Failed Stalled: NodesFailed');
+    expect(Object.values(await world.maxPods()).filter((value) => value !== 0)).toEqual([]);
+    expect((await world.status('pods')).nodes?.filter(({ state }) => state === 'Failed')).toHaveLength(1);
+    await world.patch('pods', { payload: { overlay: { maxPods: 50 } } });
+    await controller.run(120);
+    expect(await world.maxPods()).toEqual(all(50));
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+  });
+
+  it('reverts the changed nodes if a later one fails, and does not roll out the same revision again', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(40, QUICK));
+    await controller.run(100);
+    expect(await world.maxPods()).toEqual(all(40));
+    world.fleet.behaviours.set('"maxPods": 66', (seconds, node) =>
+      seconds < 3 || node !== 'n3' ? {} : { healthz: { ok: false, why: 'connection refused' } },
+    );
+    await world.patch('pods', { payload: { overlay: { maxPods: 66 } }, onFailure: 'Revert' });
+    await controller.run(60);
+    expect(['Progressing Reconciling: Progressing', 'Reverting Reconciling: Reverting']).toContain(await reason(world));
+    await controller.run(150);
+    expect(await reason(world)).toBe('Reverted Stalled: Reverted');
+    expect(await world.maxPods()).toEqual(all(40));
+    await controller.run(60);
+    expect(await world.maxPods()).toEqual(all(40));
+    await world.patch('pods', { payload: { overlay: { maxPods: 50 } } });
+    await controller.run(100);
+    expect(await world.maxPods()).toEqual(all(50));
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+  });
+
+  it.each([{ onFailure: 'Stop', maxFailures: 2 }, { onFailure: 'Revert' }])(
+    'changes no node while the kubelet of a failed one starts again: %o',
+    async ({ maxFailures = 0, ...failure }) => {
+      const world = await rolloutWorld(NODES);
+      const controller = world.controller();
+      world.fleet.behaviours.set('"maxPods": 66', (seconds, node) =>
+        seconds < 3 || node !== 'n2' ? {} : { healthz: { ok: false, why: 'connection refused' } },
+      );
+      await world.create('pods', spec(66, { ...QUICK, ...failure, strategy: { ...QUICK.strategy, maxFailures } }));
+      let failedAt: number | null = null;
+      let startedAt: number | null = null;
+      for (let i = 0; i < 150; i++) {
+        await controller.run(1);
+        const { nodes = [], phase } = await world.status('pods');
+        if (failedAt === null && (phase === 'Reverting' || nodes.some(({ state }) => state === 'Failed'))) failedAt = i;
+        if (failedAt !== null && startedAt === null && nodes.some(({ name, state }) => name !== 'n2' && state === 'InProgress'))
+          startedAt = i;
+      }
+      expect((startedAt ?? 0) - (failedAt ?? 0)).toBeGreaterThanOrEqual(10);
+      expect(world.fleet.mostUnavailable()).toBe(1);
+      expect(await world.maxPods()).toEqual(maxFailures === 0 ? all(0) : { ...all(66), n2: 0 });
+    },
+  );
+
+  it('counts a node as in progress until the watch shows its assignment, also when the payload changes meanwhile', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(50, QUICK));
+    const { items: old } = await world.cluster.list({ apiVersion: 'v1', kind: 'Node' });
+    for (let i = 0; i < 3; i++) await controller.step();
+    await world.patch('pods', {
+      payload: { overlay: { maxPods: 60 } },
+      strategy: { canary: { nodeSelector: { matchLabels: { pool: 'odd' } } } },
+    });
+    for (let i = 0; i < 3; i++) await controller.step(old);
+    expect((await world.status('pods')).counts).toMatchObject({ inProgress: 1 });
+    expect((await world.assigned()).length).toBe(1);
+  });
+
+  it('starts no node while paused, but ends those in progress', async () => {
+    const world = await rolloutWorld(NODES);
+    await world.create('pods', spec(50, QUICK));
+    const controller = world.controller();
+    await controller.run(5);
+    await world.patch('pods', { paused: true });
+    await controller.run(60);
+    expect(Object.values(await world.maxPods()).filter((value) => value === 50)).toHaveLength(1);
+    expect(await reason(world)).toBe('Paused Reconciling: Paused');
+    await world.patch('pods', { paused: false });
+    await controller.run(100);
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+  });
+
+  it('gives a node that was created again its configuration first', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(40, QUICK));
+    await controller.run(100);
+    const { labels } = (await world.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n4' }))?.metadata ?? {};
+    await world.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n4' });
+    await controller.run(5);
+    await world.cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n4', ...(labels === undefined ? {} : { labels }) } });
+    const status = { nodeInfo: { kubeletVersion: 'v1.36.2' } };
+    await world.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n4' }, 'strategic', { status }, { subresource: 'status' });
+    await world.fleet.setReady('n4', true);
+    await world.patch('pods', { payload: { overlay: { maxPods: 50 } } });
+    await world.fleet.pass(3);
+    await controller.run(8);
+    // The new node runs the revision that all nodes had, before any node is changed to the next one.
+    expect(await world.maxPods()).toEqual(all(40));
+    await controller.run(120);
+    expect(await world.maxPods()).toEqual(all(50));
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+  });
+
+  it('refuses the younger of two objects that select the same node, by name', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('older', spec(40, QUICK));
+    await world.fleet.pass(2);
+    await world.create('younger', { ...spec(50, QUICK), nodeSelector: { matchLabels: { pool: 'even' } } });
+    await controller.run(100);
+    expect(await world.maxPods()).toEqual(all(40));
+    expect(await reason(world, 'older')).toBe('Complete Ready: Complete');
+    expect(await reason(world, 'younger')).toBe('Refused Stalled: Conflict');
+    const { conditions } = await world.status('younger');
+    expect(conditions?.find(({ type }) => type === 'Stalled')?.message).toBe(
+      'Node n1 and 1 more are selected by an older KubeletConfigRollout: older',
+    );
+    await world.cluster.delete(rolloutRef('older'));
+    await controller.run(60);
+    expect(await world.maxPods()).toEqual({ n1: 50, n2: 40, n3: 50, n4: 40 });
+  });
+
+  it('refuses a configuration that a kubelet would not accept, before anything is assigned', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', { ...spec(0, QUICK), payload: { overlay: { maxPodz: 120 } } });
+    await controller.run(10);
+    expect(await reason(world)).toBe('Refused Stalled: PayloadRefused');
+    expect((await world.status('pods')).conditions?.find(({ type }) => type === 'Stalled')?.message).toMatch(/n1: .*maxPodz/);
+    expect(await world.maxPods()).toEqual(all(0));
+  });
+
+  it('refuses a ConfigMap that does not exist or can be edited', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    const ref = { namespace: 'kubeletadm-system', name: 'own' };
+    await world.create('pods', { ...spec(0, QUICK), payload: { configMapRef: ref } });
+    await controller.run(2);
+    expect(await reason(world)).toBe('Refused Stalled: PayloadMissing');
+    const data = { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"maxPods": 30\n' };
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data };
+    await world.cluster.create(map);
+    await controller.run(12);
+    expect(await reason(world)).toBe('Refused Stalled: PayloadMutable');
+    await world.cluster.update({ ...map, immutable: true });
+    await controller.run(110);
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+    expect(await world.maxPods()).toEqual(all(30));
+  });
+
+  it('returns nodes to their local configuration when an object with deletionPolicy Reset is deleted', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(40, { ...QUICK, deletionPolicy: 'Reset' }));
+    await controller.run(100);
+    await world.cluster.delete(rolloutRef('pods'));
+    await controller.run(10);
+    expect(await reason(world)).toBe('Deleting Reconciling: Resetting');
+    await controller.run(100);
+    expect(await world.maxPods()).toEqual(all(0));
+    expect(await world.cluster.get(rolloutRef('pods'))).toBeNull();
+    expect(world.fleet.mostUnavailable()).toBe(1);
+  });
+
+  it('resets no node of an older object when a younger one with the same ConfigMap is deleted', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    const ref = { namespace: 'kubeletadm-system', name: 'own' };
+    const data = { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"maxPods": 30\n' };
+    await world.cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data, immutable: true });
+    const shared = { ...QUICK, nodeSelector: {}, payload: { configMapRef: ref } };
+    await world.create('older', shared);
+    await world.fleet.pass(2);
+    await world.create('younger', { ...shared, deletionPolicy: 'Reset' });
+    await controller.run(100);
+    const restarts = new Map(world.fleet.restarts);
+    await world.cluster.delete(rolloutRef('younger'));
+    await controller.run(30);
+    expect(await world.cluster.get(rolloutRef('younger'))).toBeNull();
+    expect(await world.maxPods()).toEqual(all(30));
+    expect(world.fleet.restarts).toEqual(restarts);
+  });
+
+  it('keeps the configuration of nodes when an object is deleted', async () => {
+    const world = await rolloutWorld(NODES);
+    const controller = world.controller();
+    await world.create('pods', spec(40, QUICK));
+    await controller.run(100);
+    await world.cluster.delete(rolloutRef('pods'));
+    await controller.run(20);
+    expect(await world.maxPods()).toEqual(all(40));
+  });
+});
