@@ -1,10 +1,12 @@
 // npm test: style, types, bundle, and the fast tests (two minutes and a half in all).
 // npm run test:hosts: whole runs over SSH, test/shells in the other shells, the slow tests, and those on hosts with systemd and sshd.
-// Arguments replace the selection of tests and are passed to vitest. The skipped tests are listed at the end, with reasons.
+// Arguments replace the selection of tests and are passed to vitest. At the end, the skipped tests are listed with reasons,
+// and the failed ones with the first line of their error.
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { leftProcesses } from './left-processes.mjs';
 import { makeRunDirectory } from './run-directory.mjs';
 
@@ -23,6 +25,8 @@ const steps =
     ? [bundle, tests(() => (given.length > 1 ? vitest(given.slice(1)) : runSlowTests()))]
     : [style, types, bundle, tests(() => vitest(given.length > 0 ? given : ['--project', 'unit', '--project', 'integration']))];
 let failed = null;
+/** Files with the results of each run of vitest, as its JSON reporter writes them. */
+const results = [];
 for (const [name, step] of steps) {
   const started = performance.now();
   console.log(`\n> ${name}`);
@@ -38,7 +42,9 @@ if (left.length > 0) {
   console.log(`\nprocesses that the tests left behind:\n${left.map((line) => `  ${line}`).join('\n')}`);
   failed ??= 'left processes';
 }
+const failures = results.flatMap(failedTests);
 end();
+if (failures.length > 0) console.log(`\nfailed tests:\n${failures.map((line) => `  ${line}`).join('\n')}`);
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
 
@@ -49,7 +55,24 @@ function run(script, args, output = 'inherit') {
 }
 
 function vitest(args, output) {
-  return run(VITEST, ['run', ...args], output);
+  const result = join(directory, `results-${results.length}.json`);
+  results.push(result);
+  return run(VITEST, ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${result}`, ...args], output);
+}
+
+/** One line for each failed test of a result file, and for each file that failed as a whole. */
+function failedTests(path) {
+  if (!existsSync(path)) return [`no results in ${path}: vitest did not end by itself`];
+  return JSON.parse(readFileSync(path, 'utf8')).testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const file = relative(root, name);
+    const tests = assertionResults.filter((test) => test.status === 'failed');
+    if (tests.length === 0) return status === 'failed' ? [`${file}: ${firstLine(message)}`] : [];
+    return tests.map((test) => `${file}: ${test.fullName}: ${firstLine(test.failureMessages[0])}`);
+  });
+}
+
+function firstLine(text = '') {
+  return stripVTControlCharacters(text).split('\n', 1)[0].slice(0, 200);
 }
 
 /**
@@ -60,11 +83,11 @@ async function runSlowTests() {
   const overSsh = await vitest(['--project', 'over-ssh', '--project', 'shells']);
   const path = join(directory, 'e2e');
   const output = openSync(path, 'w');
-  const results = await Promise.all([
+  const passed = await Promise.all([
     vitest(['--project', 'slow', '--no-file-parallelism']),
     vitest(['--project', 'e2e', '--no-file-parallelism'], output),
   ]);
   closeSync(output);
   process.stdout.write(readFileSync(path));
-  return overSsh && results.every(Boolean);
+  return overSsh && passed.every(Boolean);
 }
