@@ -163,21 +163,35 @@ export function compareWithInstanceConfig(file: HostText, { history }: LayeredCo
   });
 }
 
-/** The fields of configz; their origin is known only as far as they equal defaults. */
+/**
+ * The fields of configz. Their origin is known only as far as they equal the default or the ConfigMap of the Node.
+ * @param configMap the configuration in that ConfigMap; null: it could not be read
+ */
 export function explainConfigz(
   configz: JsonObject,
-  { defaults, minor, source }: { readonly defaults: JsonObject; readonly minor: Minor; readonly source: NodeSource | null },
+  {
+    defaults,
+    minor,
+    source,
+    configMap,
+  }: { readonly defaults: JsonObject; readonly minor: Minor; readonly source: NodeSource | null; readonly configMap: JsonObject | null },
 ): readonly ExplainedField[] {
-  const configMap = source?.kind === 'config-map' ? `ConfigMap ${source.source.namespace}/${source.source.name}, or ` : '';
+  const name = source?.kind === 'config-map' ? `ConfigMap ${source.source.namespace}/${source.source.name}` : null;
   const usual = leavesOf(defaults);
+  const assigned = leavesOf(configMap ?? {});
+  const sourceOf = (path: string, value: Json): string => {
+    const host = 'a file or a flag of the host';
+    if (name === null || (configMap !== null && !assigned.has(path))) return host;
+    return jsonEqual(assigned.get(path), value) ? name : `${name}, or ${host}`;
+  };
   const leaves = [...leavesOf(configz)].filter(([path]) => path !== 'apiVersion' && path !== 'kind');
   return leaves
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([path, value]) => {
-      const isDefault = JSON.stringify(usual.get(path)) === JSON.stringify(value);
+      const isDefault = !assigned.has(path) && JSON.stringify(usual.get(path)) === JSON.stringify(value);
       const word: LayerValue = isDefault
         ? { layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}`, value }
-        : { layer: 'configz', source: `${configMap}a file or a flag of the host`, value };
+        : { layer: 'configz', source: sourceOf(path, value), value };
       return { path, ...word, lost: [] };
     });
 }

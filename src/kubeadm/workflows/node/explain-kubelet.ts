@@ -1,5 +1,8 @@
+import { isAppError } from '../../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { trimTrailing } from '../../../base/text/trim-trailing.ts';
+import { parseSource, sourceToJson } from '../../../codec/source.ts';
 import type { Host } from '../../../host/access/host.ts';
 import { observe } from '../../../host/access/observe.ts';
 import { defineFact } from '../../../host/facts/fact.ts';
@@ -171,10 +174,26 @@ export async function explainNodeKubelet(cluster: Cluster, name: string, catalog
     process: null,
     health: null,
     source,
-    fields: explainConfigz(config, { defaults, minor, source }),
+    fields: explainConfigz(config, { defaults, minor, source, configMap: await assignedConfiguration(cluster, source) }),
     flags: [],
     disagreements: [],
   };
+}
+
+/** The configuration in the ConfigMap of a Node; null without one, or if it cannot be read. */
+async function assignedConfiguration(cluster: Cluster, source: NodeSource | null): Promise<JsonObject | null> {
+  if (source?.kind !== 'config-map') return null;
+  const { namespace, name, kubeletConfigKey } = source.source;
+  try {
+    const data = (await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name }))?.data;
+    const text = isJsonObject(data) ? data[kubeletConfigKey] : undefined;
+    const root = typeof text === 'string' ? (parseSource(text, name).documents[0]?.root ?? null) : null;
+    const config = root === null ? null : sourceToJson(root);
+    return isJsonObject(config) ? config : null;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
 }
 
 /** The source that an agent, or a kubelet up to 1.23, reports. */
