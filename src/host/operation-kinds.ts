@@ -122,7 +122,7 @@ const OPERATION_KINDS: {
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
     done: () => 'set up the automatic rollback',
-    failed: () => 'cannot set up the automatic rollback, which --no-confirm turns off',
+    failed: () => 'cannot set up the automatic rollback in /var/lib/kubeletadm (--no-confirm turns it off)',
   },
   'check-commit': {
     done: () => 'checked that the change still waits for its confirmation',

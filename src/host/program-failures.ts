@@ -58,10 +58,12 @@ function refusal(host: string, operation: ProgramOperation, stdout: string): App
   }
 }
 
+/** The reason is the line of a known cause: what follows it may come from undoing the started work. */
 function failed(host: string, what: string, stderr: string): AppError {
-  const [, code = 'HOST_OPERATION_FAILED', hint = 'Fix the cause, then rerun the command'] =
+  const [pattern, code = 'HOST_OPERATION_FAILED', hint = 'Fix the cause, then rerun the command'] =
     FAILURES.find(([pattern]) => pattern.test(stderr)) ?? [];
-  const message = `${what}: ${lastLine(stderr) || 'the program printed no error message'}`;
+  const cause = stderr.split('\n').find((line) => pattern?.test(line)) ?? stderr;
+  const message = `${what}: ${lastLine(cause) || 'the program printed no error message'}`;
   return new AppError({ host, code, message, hint }, { detail: stderr });
 }
 

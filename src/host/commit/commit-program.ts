@@ -143,7 +143,7 @@ commit_arm() { (
   if commit_install && rm -rf -- "$N" "$D/confirmed" && mkdir -- "$N" "$N/files" && commit_checkpoint "$@" && mv -- "$N" "$C" && flush "$D" && commit_timer; then exit 0; fi
   # No file was changed yet.
   if [ -d "$C" ]; then mv -- "$C" "$D/confirmed"; fi; rm -rf -- "$N"
-  if [ -f "$D/revert" ]; then sh "$D/revert" timer >/dev/null 2>&1; else rmdir -- "$D"; fi
+  if [ -f "$D/revert" ]; then sh "$D/revert" timer >/dev/null 2>&1; else rmdir -- "$D" 2>/dev/null; fi
   exit 1
 ); }
 `.trimStart();
