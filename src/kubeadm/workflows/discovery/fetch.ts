@@ -58,7 +58,7 @@ export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, 
     pauseMs: (_, tries) => PAUSES_MS[tries - 1] ?? 5_000,
     progressMs: PROGRESS_MS,
     changed: ({ message }) => message,
-    describe: ({ message }) => `${message}; retrying for up to ${duration(deadline.endsAt - clock.now().getTime())}`,
+    describe: ({ message }) => `${message}; retrying for up to ${duration(deadline.endsAt - clock.now().getTime())} (Ctrl-C stops)`,
     timedOut: (problem, waitedMs) => {
       throw new AppError({ ...problem, message: `${problem.message} (gave up after ${duration(waitedMs)})` });
     },

@@ -120,7 +120,7 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info is signed for 1 other token, but not for the token abcdef: the token is unknown, has expired, lacks the usage "signing", or was just created; retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info is signed for 1 other token, but not for the token abcdef: the token is unknown, has expired, lacks the usage "signing", or was just created; retrying for up to 1m0s (Ctrl-C stops)',
     ]);
   });
 
@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): the signature of ConfigMap kube-public/cluster-info for the token abcdef is outdated: the content of the ConfigMap changed after the signature was made; retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): the signature of ConfigMap kube-public/cluster-info for the token abcdef is outdated: the content of the ConfigMap changed after the signature was made; retrying for up to 1m0s (Ctrl-C stops)',
     ]);
   });
 
@@ -539,10 +539,10 @@ describe('the connection to the server', () => {
       replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
     });
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): connection refused; retrying for up to 1m30s',
-      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 1m29s',
-      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 57s',
-      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 27s',
+      'discovery (10.0.0.1:6443): connection refused; retrying for up to 1m30s (Ctrl-C stops)',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 1m29s (Ctrl-C stops)',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 57s (Ctrl-C stops)',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 27s (Ctrl-C stops)',
     ]);
   });
 
