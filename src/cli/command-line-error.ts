@@ -146,6 +146,8 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   if (isOfApply && flag !== '--dry-run') return usageError(message, `Plan changes no host: pass ${flag} to kubeletadm apply`);
   if (flag === '--host' && hasOption(command, '--limit'))
     return usageError(message, `Select hosts of the fleet file with --limit. ${help}`);
+  const hosts = command.registeredArguments.find((argument) => argument.variadic && argument.name() === 'host');
+  if (flag === '--host' && hosts) return usageError(message, `Hosts are arguments of this command: kubeletadm ${path} HOST`);
   if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) =>

@@ -113,9 +113,12 @@ function withoutName(error: unknown, { word, codes, entry, entries }: WordCodes)
   if (!isAppError(error, 'EXPLAIN_UNKNOWN_NAME') || word.startsWith('-')) throw error;
   if (entry !== null || codes.length > 0) return null;
   const others = `For the configuration of a host or a Node, run kubeletadm explain host/${word} or node/${word}`;
-  const guess = closestCode(word, entries);
-  const guesses = [error.problems[0]?.hint ?? '', guess === null ? others : `Did you mean ${guess}?`];
-  const hint = guesses.find((each) => each.startsWith('Did you mean')) ?? others;
+  const code = closestCode(word, entries);
+  const guesses = [error.problems[0]?.hint ?? '', code === null ? '' : `Did you mean ${code}?`];
+  const guess = guesses.find((each) => each.startsWith('Did you mean'));
+  // Names of fields, flags and gates have almost no digits; names of hosts often end with one.
+  const isHostLike = /\d/.test(word);
+  const hint = [guess, isHostLike || guess === undefined ? others : undefined].filter((each) => each !== undefined).join(' ');
   const message = `${word} is neither a code nor a field, flag or feature gate of the kubelet`;
   throw new AppError({ code: error.code, message, hint }, { exitCode: 2, cause: error });
 }

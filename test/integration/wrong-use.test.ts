@@ -85,6 +85,11 @@ describe('an invalid command line', () => {
       ['fleet', 'plan', '--host', 'n1'],
       'unknown option --host for fleet plan. Select hosts of the fleet file with --limit. See kubeletadm fleet plan --help.',
     ],
+    [
+      'hosts by option where they are arguments',
+      ['dynamic', 'enable', '--host', 'n1'],
+      'unknown option --host for dynamic enable. Hosts are arguments of this command: kubeletadm dynamic enable HOST.',
+    ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [
       'an option similar to none',

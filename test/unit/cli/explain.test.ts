@@ -93,6 +93,10 @@ See docs/troubleshooting.md#agent_down
       'zzzqq',
       'zzzqq is neither a code nor a field, flag or feature gate of the kubelet. For the configuration of a host or a Node, run kubeletadm explain host/zzzqq or node/zzzqq. [EXPLAIN_UNKNOWN_NAME]\n',
     ],
+    [
+      'node1',
+      'node1 is neither a code nor a field, flag or feature gate of the kubelet. Did you mean authorization.mode? For the configuration of a host or a Node, run kubeletadm explain host/node1 or node/node1. [EXPLAIN_UNKNOWN_NAME]\n',
+    ],
     ['--nodeip', 'no kubelet version has the flag --nodeip. Did you mean --node-ip? [EXPLAIN_UNKNOWN_NAME]\n'],
     ['HOST_LOCKED --outptu json', 'unknown option --outptu for explain. See kubeletadm explain --help. [USAGE]\n'],
   ])('refuses %s', async (words, message) => {
