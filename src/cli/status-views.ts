@@ -32,16 +32,20 @@ const KUBELET: Column = { header: 'KUBELET', cell: ({ kubelet }) => kubelet };
 
 /** `status`. */
 export const ALL: StatusView = {
-  columns: () => [
-    HOST,
-    { ...NODE, header: 'NODE NAME' },
-    STATUS,
-    KUBELET,
-    { header: 'CONFIG', cell: ({ configuration }) => shortName(configuration) },
-    { header: 'DRIFT', cell: driftText },
-    { header: 'CHANGE', cell: ({ change }) => change },
-    { header: 'CERTIFICATES', cell: expiryText },
-  ],
+  columns: (rows) => {
+    // Without hosts to read, these columns would only say "unknown".
+    const ofHosts = (column: Column): readonly Column[] => (rows.every(({ host }) => host === null) ? [] : [column]);
+    return [
+      ...ofHosts(HOST),
+      { ...NODE, header: 'NODE NAME' },
+      STATUS,
+      KUBELET,
+      { header: 'CONFIG', cell: ({ configuration }) => shortName(configuration) },
+      ...ofHosts({ header: 'DRIFT', cell: driftText }),
+      { header: 'CHANGE', cell: ({ change }) => change },
+      ...ofHosts({ header: 'CERTIFICATES', cell: expiryText }),
+    ];
+  },
   wide: [
     { header: 'CONFIGMAP', cell: ({ configuration }) => (configuration?.includes('/') === true ? configuration : 'none') },
     { header: 'CERTIFICATE FILE', cell: ({ certificate }) => certificate?.path ?? null },

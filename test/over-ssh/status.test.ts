@@ -99,9 +99,9 @@ ${more}`,
     const { code, stdout } = await status('--kubeconfig', lab.kubeconfig);
     expect(code).toBe(0);
     const [, ...found] = rows(stdout);
-    expect(found.slice(0, 2).map((row) => row.slice(0, 4))).toEqual([
-      ['unknown', 'node-two', 'Ready', 'v1.36.2'],
-      ['unknown', 'node1', 'Ready', 'v1.36.2'],
+    expect(found.slice(0, 2).map((row) => row.slice(0, 3))).toEqual([
+      ['node-two', 'Ready', 'v1.36.2'],
+      ['node1', 'Ready', 'v1.36.2'],
     ]);
     expect(stdout).toContain(
       'Not read: hosts: no fleet file fleet.yaml and no --host, so drift, certificates and unconfirmed changes are unknown.\n',
