@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { numberAt, objectAt, objectsAt, textAt, valueAt } from '../../kubelet/documents/values.ts';
+import { entriesAt, numberAt, objectAt, objectsAt, textAt, valueAt } from '../../kubelet/documents/values.ts';
 import type { DrainPod } from './drain-pod.ts';
 
 /** A PodDisruptionBudget with the status that the disruption controller computed. */
@@ -22,6 +22,8 @@ export interface Budget {
   readonly syncFailure: string | null;
   /** The status is that of an older spec, or was never computed. */
   readonly isStale: boolean;
+  /** Labels that a covered pod has, by `matchLabels` of the selector. */
+  readonly requiredLabels: readonly (readonly [string, string])[];
   readonly covers: (pod: Pick<DrainPod, 'namespace' | 'labels'>) => boolean;
 }
 
@@ -44,6 +46,9 @@ export function readBudget(object: KubeObject): Budget {
     unhealthyPodEvictionPolicy: textAt(object, 'spec.unhealthyPodEvictionPolicy') === 'AlwaysAllow' ? 'AlwaysAllow' : 'IfHealthyBudget',
     syncFailure: isSyncFailed ? textAt(synced, 'message') || 'SyncFailed' : null,
     isStale: (numberAt(status, 'observedGeneration') ?? -1) < (numberAt(object, 'metadata.generation') ?? 0),
+    requiredLabels: entriesAt(object, 'spec.selector.matchLabels').flatMap(([key, value]) =>
+      typeof value === 'string' ? [[key, value] as const] : [],
+    ),
     covers: (pod) => coversAny && pod.namespace === namespace && matchesLabels(selector, pod.labels),
   };
 }

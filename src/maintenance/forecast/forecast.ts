@@ -1,6 +1,7 @@
 import { groupBy } from '../../base/group-by.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { assessBudget, type Budget, type BudgetVerdict, needsBudget, readBudget } from './budget.ts';
+import { budgetIndex } from './budget-index.ts';
 import { type DrainPod, type DrainRules, isToEvict, readDrainPod } from './drain-pod.ts';
 import { estimatePlacement, type LocalVolumes, type PlacementEstimate } from './placement.ts';
 
@@ -88,12 +89,12 @@ const LONG_GRACE_SECONDS = 120;
 export function forecastDrain(view: ClusterView, names: readonly string[], rules: DrainRules, timeoutMs: number | null): DrainForecast {
   const pods = view.pods.map(readDrainPod);
   const byNode = groupBy(pods, ({ node }) => node);
-  const budgets = groupBy(view.budgets.map(readBudget), ({ namespace }) => namespace);
+  const coveringOf = budgetIndex(view.budgets.map(readBudget));
   const targets = new Set(names);
   const covered = new Map<Budget, DrainPod[]>();
   const budgetsOf = new Map<DrainPod, readonly Budget[]>();
   for (const pod of pods) {
-    const own = budgets.get(pod.namespace)?.filter((budget) => budget.covers(pod)) ?? [];
+    const own = coveringOf(pod);
     budgetsOf.set(pod, own);
     for (const budget of own) {
       const others = covered.get(budget);
@@ -106,8 +107,10 @@ export function forecastDrain(view: ClusterView, names: readonly string[], rules
   const placement = estimatePlacement(view.nodes, pods, view.volumes);
   const context = { rules, budgetsOf, verdicts, placement, timeoutMs, daemonSets: view.daemonSets };
   const isGuarded = (pod: DrainPod, budget: Budget): boolean => isToEvict(pod, rules) && needsBudget(pod, budget);
-  const load = (budget: Budget, own: readonly DrainPod[]): readonly number[] =>
-    names.map((name) => own.filter((pod) => pod.node === name && isGuarded(pod, budget)).length);
+  const load = (budget: Budget, own: readonly DrainPod[]): readonly number[] => {
+    const guarded = own.filter((pod) => targets.has(pod.node) && isGuarded(pod, budget));
+    return [...groupBy(guarded, ({ node }) => node).values()].map(({ length }) => length);
+  };
   return {
     nodes: names.map((name) => forecastNode(name, byNode.get(name) ?? [], context)),
     budgets: relevant.map(([budget, own]) => {
@@ -121,7 +124,10 @@ export function forecastDrain(view: ClusterView, names: readonly string[], rules
   };
 }
 
-/** The number of nodes whose pods a budget allows to evict together, whichever they are. */
+/**
+ * The number of nodes whose pods a budget allows to evict together, whichever they are; Infinity: all.
+ * @param podsByNode covered pods of each node that has some
+ */
 function nodesAtOnce(podsByNode: readonly number[], allowed: number): number {
   let left = allowed;
   const fullest = podsByNode.toSorted((a, b) => b - a);
@@ -129,7 +135,7 @@ function nodesAtOnce(podsByNode: readonly number[], allowed: number): number {
     left -= count;
     return left < 0;
   });
-  return end < 0 ? podsByNode.length : end;
+  return end < 0 ? Number.POSITIVE_INFINITY : end;
 }
 
 function budgetForecast(budget: Budget, { state, why, fix }: BudgetVerdict, pods: readonly DrainPod[]): BudgetForecast {

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { numberAt, objectAt, textAt } from '../../kubelet/documents/values.ts';
 import { readBudget } from './budget.ts';
+import { budgetIndex } from './budget-index.ts';
 import { readDrainPod } from './drain-pod.ts';
 import type { ClusterView } from './forecast.ts';
 
@@ -54,7 +55,8 @@ function localVolumes(claims: readonly KubeObject[], volumes: readonly KubeObjec
 async function readScales(cluster: Cluster, pods: readonly KubeObject[], budgets: readonly KubeObject[]): Promise<ClusterView['scales']> {
   const strict = budgets.map(readBudget).filter((one) => one.disruptionsAllowed === 0 && one.desiredHealthy >= one.expectedPods);
   if (strict.length === 0) return new Map();
-  const owned = pods.map(readDrainPod).filter((pod) => strict.some((budget) => budget.covers(pod)));
+  const coveringOf = budgetIndex(strict);
+  const owned = pods.map(readDrainPod).filter((pod) => coveringOf(pod).length > 0);
   const owners = new Map(
     owned.flatMap(({ controller, namespace }) =>
       controller === null || !['ReplicaSet', 'StatefulSet'].includes(controller.kind)
