@@ -1,13 +1,14 @@
+import { groupBy } from '../../base/group-by.ts';
 import type { Json } from '../../base/json.ts';
 import { truncate } from '../../base/text/table.ts';
 import { describeDone } from '../../host/operation-kinds.ts';
-import { type Change, changedRef, type HostChange, isClusterChange } from '../../host/plan/change.ts';
+import { type Change, type ClusterChange, changedRef, type HostChange, isClusterChange } from '../../host/plan/change.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import { NODE_SETTINGS_PATH } from '../../kubeadm/node-settings/node-settings.ts';
 
-/** More files are counted, not named. */
-const MOST_FILES = 3;
+/** More files, images or kinds of objects are counted, not named. */
+const MOST_NAMED = 3;
 
 /**
  * Summarises the applied changes of a host in a few clauses: `updated config.yaml`, `kubelet restarted`. The
@@ -71,10 +72,15 @@ function summarize(changes: readonly Change[]): readonly string[] {
       'removed',
       paths(({ kind }) => REMOVALS.has(kind)),
     ),
-    ...changes.flatMap((change): readonly string[] =>
-      isClusterChange(change) || FILE_KINDS.has(change.kind) ? [] : [commandText(change)],
+    ...namesText(
+      'pulled',
+      changes.flatMap((change) => (change.kind === 'pull-image' ? [change.image] : [])),
+      'images',
     ),
-    ...new Set(changes.flatMap((change) => (isClusterChange(change) ? [objectText(change)] : []))),
+    ...changes.flatMap((change): readonly string[] =>
+      isClusterChange(change) || change.kind === 'pull-image' || FILE_KINDS.has(change.kind) ? [] : [commandText(change)],
+    ),
+    ...objectTexts(changes.filter(isClusterChange)),
   ].filter((clause, i, all) => all.indexOf(clause) === i);
 }
 
@@ -90,8 +96,12 @@ const FILE_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 function filesText(verb: string, names: readonly string[]): readonly string[] {
+  return namesText(verb, names, 'files');
+}
+
+function namesText(verb: string, names: readonly string[], plural: string): readonly string[] {
   if (names.length === 0) return [];
-  return [`${verb} ${names.length <= MOST_FILES ? names.join(', ') : `${names.length} files`}`];
+  return [`${verb} ${names.length <= MOST_NAMED ? names.join(', ') : `${names.length} ${plural}`}`];
 }
 
 function nameOf(path: string): string {
@@ -113,10 +123,13 @@ function commandText(change: HostChange): string {
   }
 }
 
-/** Names only the kind: the names of many objects contain the name of the host. */
-function objectText(change: Extract<Change, { kind: `${string}-object` | 'mark-node' | `${string}-etcd-${string}` }>): string {
-  const verb = change.kind.startsWith('create') || change.kind.startsWith('add') ? 'created' : (VERBS[change.kind] ?? 'updated');
-  return `${changedRef(change).kind} ${verb}`;
+/** Names only the kinds: the names of many objects contain the name of the host. */
+function objectTexts(changes: readonly ClusterChange[]): readonly string[] {
+  const verbOf = (kind: string): string => (/^(?:create|add)/.test(kind) ? 'created' : (VERBS[kind] ?? 'updated'));
+  return [...groupBy(changes, ({ kind }) => verbOf(kind))].flatMap(([verb, group]) => {
+    const kinds = [...new Set(group.map((change) => changedRef(change).kind))];
+    return kinds.length <= MOST_NAMED ? kinds.map((kind) => `${kind} ${verb}`) : [`${group.length} objects ${verb}`];
+  });
 }
 
 const VERBS: Readonly<Record<string, string>> = { 'delete-object': 'deleted', 'remove-etcd-member': 'deleted' };
