@@ -100,7 +100,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('cluster adopt and jo
       return stdout;
     };
     expect(await explain()).toMatch(
-      /^node1: kubelet v\S+, running as process \d+ since \S+Z\n\nFIELD +VALUE +SOURCE\nmaxPods +42 +config file: \/var\/lib\/kubelet\/config\.yaml:\d+\n +110 +overrides kubelet default: kubelet 1\.\d+\n$/,
+      /^node1: kubelet v\S+, running as process \d+ since \S+Z\n\nFIELD +VALUE +SOURCE\nmaxPods +42 +config file: \/var\/lib\/kubelet\/config\.yaml:\d+\n +110 +overridden: kubelet default: kubelet 1\.\d+\n$/,
     );
     const before = lab.run('node1', 'cat /etc/default/kubelet');
     lab.run('node1', "echo 'KUBELET_EXTRA_ARGS=--max-pods=70' > /etc/default/kubelet");
@@ -109,7 +109,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('cluster adopt and jo
     );
     lab.run('node1', 'systemctl restart kubelet');
     expect(await explain()).toMatch(
-      /^maxPods +70 +flag: --max-pods, KUBELET_EXTRA_ARGS in \/etc\/default\/kubelet\n +42 +overrides config file/m,
+      /^maxPods +70 +flag: --max-pods, KUBELET_EXTRA_ARGS in \/etc\/default\/kubelet\n +42 +overridden: config file/m,
     );
     lab.run('node1', `printf %s '${before.trim()}' > /etc/default/kubelet; echo >> /etc/default/kubelet; systemctl restart kubelet`);
     expect(await explain()).toMatch(/^maxPods +42 +config file/m);

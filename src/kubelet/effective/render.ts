@@ -11,7 +11,7 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
   const { node, kubernetesVersion, fields, flags, disagreements } = explanation;
   const rows = fields.flatMap((field) => [
     [field.path, inlineValue(field.value), fromText(field)],
-    ...(wide ? field.lost.map((word) => ['', inlineValue(word.value), `overrides ${fromText(word)}`]) : []),
+    ...(wide ? field.lost.map((word) => ['', inlineValue(word.value), `overridden: ${fromText(word)}`]) : []),
   ]);
   const others = flags.filter(({ field }) => field === null);
   return joinLines([
