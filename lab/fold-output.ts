@@ -1,4 +1,5 @@
-import { renderText, type Text } from '../src/base/text/styled.ts';
+import { partsOf, renderText, type Text } from '../src/base/text/styled.ts';
+import { wrapStyled } from '../src/base/text/wrap-styled.ts';
 import type { Output } from '../src/cli/output/services.ts';
 
 /** How much of a command's output is shown. */
@@ -7,11 +8,9 @@ export interface Fold {
   readonly head: number;
   /** Last lines, shown at the end of the command. */
   readonly tail: number;
-  /** Long lines are continued on the next line, not cut. */
-  readonly isWrapped?: boolean;
 }
 
-/** A longer line is cut, or continued, between words. */
+/** A longer line is continued on the next one. */
 const MAX_WIDTH = 118;
 const CONTINUED = '      ';
 
@@ -19,13 +18,13 @@ const CONTINUED = '      ';
  * An output that shows the first and the last lines of a command, without empty lines. A live display is shown as it is.
  * @returns `end` shows the last lines; `printed` gives the complete output without styles
  */
-export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fold) {
+export function foldOutput(output: Output, { head, tail }: Fold) {
   const printed = { stdout: '', stderr: '' };
   let shown = 0;
   const rest: (() => void)[] = [];
   const add = (stream: 'stdout' | 'stderr', text: Text): void => {
     printed[stream] += renderText(text, false);
-    for (const line of linesOf(text, isWrapped)) {
+    for (const line of linesOf(text)) {
       const show = (): void => output[stream](line);
       if (shown++ < head) show();
       else rest.push(show);
@@ -35,6 +34,7 @@ export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fo
     ...output,
     stdout: (text) => add('stdout', text),
     stderr: (text) => add('stderr', text),
+    prose: (text) => add('stdout', text),
   };
   return {
     output: folding,
@@ -49,7 +49,7 @@ export function foldOutput(output: Output, { head, tail, isWrapped = false }: Fo
 }
 
 /** The lines of a text that are not empty, each with its newline. */
-function linesOf(text: Text, isWrapped: boolean): readonly Text[] {
+function linesOf(text: Text): readonly Text[] {
   const lines: Exclude<Text, string>[number][][] = [[]];
   for (const part of typeof text === 'string' ? [text] : text) {
     const [first = '', ...others] = (typeof part === 'string' ? part : part.text).split('\n');
@@ -57,22 +57,16 @@ function linesOf(text: Text, isWrapped: boolean): readonly Text[] {
     lines.at(-1)?.push(styledAs(first));
     for (const piece of others) lines.push([styledAs(piece)]);
   }
-  const shorten = isWrapped ? wrapBetweenWords : cutBetweenWords;
-  return lines.filter((line) => renderText(line, false).trim() !== '').map((line) => [...shorten(line), '\n']);
+  return lines.filter((line) => renderText(line, false).trim() !== '').map((line) => [...partsOf(continued(line)), '\n']);
 }
 
-/** A line with styles is not wrapped. */
-function wrapBetweenWords(line: Exclude<Text, string>): Exclude<Text, string> {
+/** A line without styles keeps its spaces: it may be a row of a table. */
+function continued(line: Exclude<Text, string>): Text {
   const text = renderText(line, false);
-  const end = lastSpace(text, MAX_WIDTH);
-  if (text.length <= MAX_WIDTH || line.some((part) => typeof part !== 'string')) return line;
-  return [text.slice(0, end), '\n', ...wrapBetweenWords([`${CONTINUED}${text.slice(end).trimStart()}`])];
-}
-
-function cutBetweenWords(line: Exclude<Text, string>): Exclude<Text, string> {
-  const text = renderText(line, false);
+  if (line.some((part) => typeof part !== 'string')) return wrapStyled(line, MAX_WIDTH);
   if (text.length <= MAX_WIDTH) return line;
-  return [`${text.slice(0, lastSpace(text, MAX_WIDTH - 2))} …`];
+  const end = lastSpace(text, MAX_WIDTH);
+  return [text.slice(0, end), '\n', ...partsOf(continued([`${CONTINUED}${text.slice(end).trimStart()}`]))];
 }
 
 /** The last space that leaves at most `width` characters before it; without one, `width`. */

@@ -13,9 +13,9 @@ import { type Fold, foldOutput } from './fold-output.ts';
 import type { Lab } from './lab-options.ts';
 import { ACTS, DEMO_FLEET, type DemoStage, demoCluster, NotObserved } from './run-demo.ts';
 
-/** The lines of most commands. */
-const FOLD: Fold = { head: 3, tail: 3 };
-const FOLDS: Readonly<Record<string, Fold>> = { certs: { head: 1, tail: 2 }, node: { head: 5, tail: 0, isWrapped: true } };
+/** The shown lines of commands that print many; the others are shown completely. */
+const FOLDS: Readonly<Record<string, Fold>> = { plan: { head: 3, tail: 6 }, certs: { head: 1, tail: 4 } };
+const COMPLETE: Fold = { head: Number.POSITIVE_INFINITY, tail: 0 };
 
 /**
  * `lab --demo`: five acts with the hosts of a lab, each with its observed result.
@@ -47,7 +47,7 @@ export async function runLabDemo(
   output.stdout([
     '\n',
     styled('bold', `All ${ACTS.length} acts were observed, in ${seconds} s.`),
-    ' The report of the run that rolled back:\n',
+    ' The hosts are gone. The report of the run that rolled back:\n',
   ]);
   const next = renderTable(nextCommands(prefix).map(([command, purpose]) => [`  ${command}`, `# ${purpose}`]));
   print([`  ${stage.reportFile}`, 'Next:', ...next].join('\n'));
@@ -59,15 +59,17 @@ export function demoIntroduction(directory: string): string {
   return `This demo takes about half a minute. On three simulated hosts, you see
   1. one file become a cluster            2. a change that one host tries before the others
   3. a bad value that rolls itself back   4. drift, down to the line of the file   5. new certificates
-It needs no root and no network, and changes only ${directory}. Long output is shortened (…).
+The hosts are directories behind real SSH servers; the API server, the kubelets and the containers are stand-ins.
+It needs no root and no network. Its files are in ${directory}, the logs of its
+runs in ~/.local/state/kubeletadm. Long output is shortened (…).
 `;
 }
 
 /** The commands after the demo, and their purpose. They work in the directory in which the demo was started. */
 function nextCommands(prefix: string): readonly (readonly [string, string])[] {
   return [
-    [`${prefix} lab --agents`, 'the same hosts, until Ctrl-C, with commands to try'],
-    [`${prefix} explain maxPods`, 'what a field of the kubelet does, and its range'],
+    [`${prefix} lab --agents`, 'three new hosts until Ctrl-C, with commands to try'],
+    [`${prefix} explain maxPods`, 'what a field of the kubelet does, and its rules'],
     [`${prefix} fleet init -f -`, 'a fleet file to start from, for your own hosts'],
   ];
 }
@@ -99,10 +101,11 @@ async function setStage(
     run: async (argv) => {
       signal.throwIfAborted();
       output.stdout([styled('cyan', `$ ${[prefix, ...argv.map(quoteShell)].join(' ')}`), '\n']);
-      const folded = foldOutput(renamingOutput(output, prefix), FOLDS[argv[0] ?? ''] ?? FOLD);
+      const folded = foldOutput(renamingOutput(output, prefix), FOLDS[argv[0] ?? ''] ?? COMPLETE);
       const reporter: CommandServices['reporter'] = ({ verbosity }) => textReporter(folded.output, verbosity);
       const exitCode = await services.runCommand(argv, { output: folded.output, reporter });
       folded.end();
+      if (exitCode !== 0) output.stdout(`(exit code ${exitCode})\n`);
       return { exitCode, ...folded.printed() };
     },
     runProgram: async (argv) => {

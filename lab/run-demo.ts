@@ -88,7 +88,7 @@ export const ACTS: readonly Act[] = [
     },
   },
   {
-    title: 'A bad value (64Gi of the 8 GiB of a host) is refused. Forced, the canary rolls back by itself, and node3 keeps running.',
+    title: 'A bad value (64Gi reserved on hosts with 8 GiB) is refused. Forced, node2 tries it first and rolls back; node3 keeps running.',
     play: async (stage) => {
       const before = startsOf(stage);
       const files = await textsOf(stage);
@@ -117,7 +117,7 @@ export const ACTS: readonly Act[] = [
       const { stdout: explained } = await expectExit(stage, 0, ['node', 'explain', 'node3', 'maxPods', '-f', stage.fleetFile]);
       check(/\b200\b/.test(explained) && /\b60\b/.test(explained), 'explain does not name the values 200 and 60');
       check(explained.includes(`${KUBELET_CONFIG_FILE}:`), 'explain does not name the line of config.yaml');
-      return 'drift and its place were named, and node2 has none';
+      return 'node3, the line and both values were named; node2 has no drift';
     },
   },
   {
@@ -144,7 +144,7 @@ export const ACTS: readonly Act[] = [
       );
       check(same(startsOf(stage), before), 'a kubelet was restarted');
       await requireReady(stage);
-      return 'API server and etcd have new certificates and run in new containers; all Nodes are Ready';
+      return 'API server and etcd have new certificates and run in new containers, no kubelet was restarted; all Nodes are Ready';
     },
   },
 ];
