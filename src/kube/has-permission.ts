@@ -40,6 +40,17 @@ export async function hasPermissionOrUnknown(cluster: Cluster, asked: RequestedP
   }
 }
 
+/** Whether the user may cordon a node and evict its pods; credentials of a node may not. @throws as `hasPermissionOrUnknown` */
+export async function mayDrain(cluster: Cluster, name: string): Promise<boolean> {
+  const asked: readonly RequestedPermission[] = [
+    { verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
+    { verb: 'list', group: 'policy', resource: 'poddisruptionbudgets' },
+    { verb: 'patch', group: '', resource: 'nodes', name },
+  ];
+  for (const permission of asked) if (!(await hasPermissionOrUnknown(cluster, permission))) return false;
+  return true;
+}
+
 /** Credentials without any role may not even create the review. @throws errors of `Cluster` except CLUSTER_FORBIDDEN */
 export async function isAdministrator(cluster: Cluster): Promise<boolean> {
   try {

@@ -54,6 +54,21 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
     rmSync(directory, { recursive: true, force: true });
   });
 
+  it('is not refused for pods that the drain evicts, but for those that stay', async () => {
+    const plan = async (...options: readonly string[]): Promise<CliResult> =>
+      run('maxPods: 1, topologyManagerScope: pod', 'plan', '--allow', 'drain', '--limit', 'node2', ...options);
+    await cluster.create(drainPod('web-1', 'node2'));
+    expect((await plan()).stderr).not.toContain('PODS_AT_RISK');
+    const refused = expect.stringMatching(
+      /maxPods 1 is less than the 2 pods of the node: default\/\S+ would be terminated .*\[PODS_AT_RISK\]/,
+    );
+    expect((await plan('--no-drain')).stderr).toEqual(refused);
+    const proxies = ['proxy-1', 'proxy-2'];
+    for (const name of proxies) await cluster.create(drainPod(name, 'node2', { of: 'DaemonSet/proxy', app: 'proxy' }));
+    expect((await plan()).stderr).toEqual(refused);
+    for (const name of ['web-1', ...proxies]) await cluster.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name });
+  });
+
   it('is refused with --no-drain while pods are on the node, and foretold by the plan if a budget never allows it', async () => {
     const refused = await apply('maxPods: 50, topologyManagerScope: pod', '--allow', 'drain', '--no-drain', '--limit', 'node2');
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('[NODE_NOT_DRAINED]')]);

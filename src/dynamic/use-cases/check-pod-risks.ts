@@ -1,8 +1,9 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { type FieldChange, highestImpact } from '../../host/plan/impact.ts';
+import { type FieldChange, highestImpact, needsDrain } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { mayDrain } from '../../kube/has-permission.ts';
 import { configMapData } from '../../kube/object.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
@@ -15,8 +16,6 @@ import type { ConfigIdentity, ConfigSource } from '../../kubelet/layers/config-s
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';
 import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
-import { needsDrain } from '../../maintenance/drain/while-drained.ts';
-import { readDrainPod } from '../../maintenance/forecast/drain-pod.ts';
 import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../agent/overlay.ts';
 import type { PayloadNode } from '../agent/payload-changes.ts';
 import { type PreparedPayload, preparePayload } from '../agent/prepare-payload.ts';
@@ -48,7 +47,7 @@ const AT_ONCE = 16;
 
 /**
  * Finds the nodes that could not start with a payload, and the pods that an assignment would end, before it is made. Each node costs at most three requests:
- * its configz, its pods and its Node; what cannot be read is unknown and causes no finding. Files and other
+ * its configz, its pods and its Node, and three more for the right to drain it; what cannot be read is unknown and causes no finding. Files and other
  * facts of hosts are checked by the agent on each host.
  * @returns a problem for each node that would refuse the payload, for each node with a loss, and one for each node with a warning; and the changed fields of each node
  */
@@ -73,6 +72,9 @@ interface Payload extends Omit<CheckedPayload, 'nodes'> {
   readonly catalogue: Catalogue;
   readonly services: () => Promise<PodInput['dnsServices']>;
 }
+
+/** `--allow` of the agent is its own decision. */
+const EVERY_CHANGE = { allow: 'unsafe', isDrained: false } as const;
 
 const FATAL = { impact: 'unsafe', why: 'the kubelet would exit' } as const;
 
@@ -107,10 +109,7 @@ async function effectsOn(
     cgroupVersion: null,
   });
   const prepare = (content: Payload['data'], { of = source, on = running } = {}): PreparedPayload =>
-    preparePayload({ identity: { ...of, uid: '', resourceVersion: '' }, data: content }, nodeWith(on), {
-      allow: 'unsafe',
-      isDrained: false,
-    });
+    preparePayload({ identity: { ...of, uid: '', resourceVersion: '' }, data: content }, nodeWith(on), EVERY_CHANGE);
   // A kubelet up to 1.23 merges no layers.
   const own = backend === 'agent' ? data : { [key]: data[key] ?? '' };
   const prepared = prepare(own);
@@ -124,10 +123,11 @@ async function effectsOn(
   const change = { before: running, after: prepared.config };
   const fields = running === null ? null : configFieldChanges(running, prepared.config, { catalogue, minor });
   // An agent checks the pods of its node again; a kubelet up to 1.23 does not.
-  const isDrained = drains && backend === 'agent' && needsDrain(highestImpact((fields ?? []).map(({ impact }) => impact)));
+  const isToDrain = drains && backend === 'agent' && needsDrain(highestImpact((fields ?? []).map(({ impact }) => impact)));
+  const isDrained = async (): Promise<boolean> => isToDrain && (await unlessFailed(mayDrain(cluster, name))) === true;
   const risks = findPodRisks({
     ...change,
-    ...(await readPodInput(cluster, name, change, services, isDrained ? (pod) => readDrainPod(pod).kind !== 'evictable' : undefined)),
+    ...(await readPodInput(cluster, name, change, { services, isDrained })),
     nodeName: name,
     minor,
     catalogue,

@@ -34,6 +34,11 @@ export function exceeds(impact: Impact | null, allowed: Impact): boolean {
   return impact !== null && IMPACTS.indexOf(impact) > IMPACTS.indexOf(allowed);
 }
 
+/** Whether a change is made on a drained node. */
+export function needsDrain(impact: Impact | null): boolean {
+  return impact === 'drain' || impact === 'unsafe';
+}
+
 /** A longer value, as a list of taints, is cut. */
 const MAX_VALUE_LENGTH = 80;
 

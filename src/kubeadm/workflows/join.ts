@@ -134,6 +134,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     featureGates: baseline.featureGates,
     imageRepository: baseline.imageRepository,
     podsOf: options.admin ?? cluster,
+    drainedBy: cluster,
     written: [options.caCertPath],
     checksClock: !options.controlPlane && !hasIdentity(node.facts),
     findings: joinPreflightFindings(node, {

@@ -5,13 +5,17 @@ import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { isTrue, listAt, objectAt, objectsAt, textAt, valueAt } from '../documents/values.ts';
 import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
+import { drainKind } from './drain-kind.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
 import { amountsOf, containersOf, isProbe, podFeatures, podsOfNode, readPod } from './pod.ts';
 import { affects } from './pod-risk.ts';
 import type { NodeOffer, RiskChange, RiskInput, RiskPod } from './risk-input.ts';
 
 /** The pods and the resources of a node, and the DNS Services of the cluster. */
-export type PodInput = Pick<RiskInput, 'pods' | 'node' | 'dnsServices'>;
+export interface PodInput extends Pick<RiskInput, 'pods' | 'node' | 'dnsServices'> {
+  /** UIDs of the pods that a drain evicts before the change; they are not among `pods`. */
+  readonly evicted: readonly string[];
+}
 
 /** Fields whose effect depends on the pods or the resources of the node. */
 const POD_FIELDS = [
@@ -37,24 +41,30 @@ const POD_FIELDS = [
 /**
  * Reads from the API server what a change depends on: at most three requests, none for changes that affect no
  * pods. What may not be read or is unreachable is unknown (null).
- * @param services reads the DNS Services, which several nodes can share
- * @param isLeft whether a pod is on the node when it is changed; absent: all are
+ * @param options.services reads the DNS Services, which several nodes can share
+ * @param options.isDrained whether the node is drained before the change; called if it has pods that a drain evicts
  */
 export async function readPodInput(
   cluster: Cluster,
   nodeName: string,
   change: RiskChange,
-  services: () => Promise<PodInput['dnsServices']> = () => readDnsServices(cluster),
-  isLeft: (pod: KubeObject) => boolean = () => true,
+  { services = () => readDnsServices(cluster), isDrained = async () => false }: PodInputOptions = {},
 ): Promise<PodInput> {
   const needsPods = lowersPodLimit(change) || affects(change, POD_FIELDS) || wantsFullCores(change.after);
-  const [pods, node, dnsServices] = await Promise.all([
-    needsPods ? readPods(cluster, nodeName, isLeft) : null,
+  const [{ pods, evicted }, node, dnsServices] = await Promise.all([
+    needsPods ? readPods(cluster, nodeName, isDrained) : NO_PODS,
     needsPods ? unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) : null,
     affects(change, ['clusterDNS']) ? services() : null,
   ]);
-  return { pods, node: node === null ? null : offerOf(node), dnsServices };
+  return { pods, evicted, node: node === null ? null : offerOf(node), dnsServices };
 }
+
+interface PodInputOptions {
+  readonly services?: () => Promise<PodInput['dnsServices']>;
+  readonly isDrained?: (() => Promise<boolean>) | undefined;
+}
+
+const NO_PODS: Pick<PodInput, 'pods' | 'evicted'> = { pods: null, evicted: [] };
 
 /** A higher limit ends no pods, so that large fleets need no requests for it. */
 function lowersPodLimit(change: RiskChange): boolean {
@@ -62,11 +72,21 @@ function lowersPodLimit(change: RiskChange): boolean {
   return affects(change, ['maxPods']) && !(typeof before === 'number' && typeof after === 'number' && after > before);
 }
 
-async function readPods(cluster: Cluster, nodeName: string, isLeft: (pod: KubeObject) => boolean): Promise<readonly RiskPod[] | null> {
+async function readPods(
+  cluster: Cluster,
+  nodeName: string,
+  isDrained: () => Promise<boolean>,
+): Promise<Pick<PodInput, 'pods' | 'evicted'>> {
   const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
   // An API server that ignores the selector also returns the pods of other nodes.
-  const own = found?.items.filter((pod) => valueAt(pod, 'spec.nodeName') === nodeName && !isProbe(pod) && isLeft(pod));
-  return own?.map(readRiskPod) ?? null;
+  const own = found?.items.filter((pod) => valueAt(pod, 'spec.nodeName') === nodeName && !isProbe(pod)) ?? null;
+  if (own === null) return NO_PODS;
+  const evictable = own.filter((pod) => drainKind(pod) === 'evictable');
+  if (evictable.length === 0 || !(await isDrained())) return { pods: own.map(readRiskPod), evicted: [] };
+  return {
+    pods: own.filter((pod) => !evictable.includes(pod)).map(readRiskPod),
+    evicted: evictable.flatMap(({ metadata }) => metadata.uid ?? []),
+  };
 }
 
 /** Reads the cluster addresses of the Services with port 53 in kube-system; null: unknown. */

@@ -12,7 +12,7 @@ import { exit, type PodRisk } from './pod-risk.ts';
 import { findPodRisks } from './pod-risks.ts';
 import { readPodInput } from './read-pod-input.ts';
 import { type RiskFactsOptions, readRiskFacts } from './risk-facts.ts';
-import type { RiskInput } from './risk-input.ts';
+import type { HostRiskFacts, RiskInput } from './risk-input.ts';
 
 interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'catalogue'>, Omit<RiskFactsOptions, 'rootDir'> {
   readonly host: Host;
@@ -24,6 +24,8 @@ interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'cat
   readonly newFlags?: readonly Pick<PlacedFlag, 'name' | 'value'>[];
   /** The change removes the state files of the kubelet's managers that contradict it. Default: false */
   readonly removesManagerStates?: boolean;
+  /** Whether the node is drained before the change, as for `readPodInput`. Default: it is not */
+  readonly isDrained?: (() => Promise<boolean>) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,16 +36,30 @@ interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'cat
  * @returns as `findPodRisks`
  */
 export async function findRisksOnHost(options: RisksOnHostOptions): Promise<readonly PodRisk[]> {
-  const { host, cluster, nodeName, minor, catalogue, flags, newFlags = [], removesManagerStates = false, signal, ...change } = options;
+  const {
+    host,
+    cluster,
+    nodeName,
+    minor,
+    catalogue,
+    flags,
+    newFlags = [],
+    removesManagerStates = false,
+    signal,
+    isDrained,
+    ...change
+  } = options;
   const rootDir = rootDirOf(flags);
   const [pods, facts, provider] = await Promise.all([
-    cluster === null ? UNKNOWN : readPodInput(cluster, nodeName, change),
+    cluster === null ? UNKNOWN : readPodInput(cluster, nodeName, change, { isDrained }),
     unlessFailed(readRiskFacts(host, { ...change, rootDir }, signal), signal),
     unlessFailed(providerRisks(host, { flags, newFlags, hidden: change.hidden }, signal), signal),
   ]);
   const { before, after } = change;
+  const { evicted, ...ofCluster } = pods;
   const found = facts !== null && removesManagerStates ? { ...facts, managerPolicies: {} } : facts;
-  return [...(provider ?? []), ...findPodRisks({ before, after, ...pods, nodeName, minor, catalogue, host: found })];
+  const afterDrain = found === null || evicted.length === 0 ? found : { ...found, ...factsWithout(found, evicted) };
+  return [...(provider ?? []), ...findPodRisks({ before, after, ...ofCluster, nodeName, minor, catalogue, host: afterDrain })];
 }
 
 async function providerRisks(
@@ -61,7 +77,13 @@ async function providerRisks(
   return [exit(`--${missing.flag}`, why)];
 }
 
-const UNKNOWN = { pods: null, node: null, dnsServices: null };
+const UNKNOWN = { pods: null, evicted: [], node: null, dnsServices: null };
+
+/** What the pods of a host use after the eviction of some; the memory and the CPUs that they free are unknown. */
+function factsWithout({ podTasks }: HostRiskFacts, evicted: readonly string[]): Partial<HostRiskFacts> {
+  const left = podTasks === null ? null : Object.fromEntries(Object.entries(podTasks).filter(([uid]) => !evicted.includes(uid)));
+  return { podTasks: left, podsMemoryBytes: null, sharedCpus: null };
+}
 
 async function unlessFailed<T>(facts: Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
   try {

@@ -1,9 +1,9 @@
 import { AppError, isAppError, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Impact } from '../../host/plan/impact.ts';
+import { type Impact, needsDrain } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { hasPermissionOrUnknown } from '../../kube/has-permission.ts';
+import { mayDrain } from '../../kube/has-permission.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
 import { type ClusterView, forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
@@ -34,11 +34,6 @@ type Policy = NonNullable<RunSettings['drain']>;
 /** The rules for a change: pods of DaemonSets stay; pods and data are lost only with `--force-drain`. */
 function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
   return { ignoreDaemonSets: true, deleteEmptyDirData: isForced, force: isForced, gracePeriodSeconds: null, selects: () => true };
-}
-
-/** Whether a change needs a drained node. */
-export function needsDrain(impact: Impact | null): boolean {
-  return impact === 'drain' || impact === 'unsafe';
 }
 
 /**
@@ -157,17 +152,6 @@ async function nodeWithPods(cluster: Cluster, node: string) {
   if (object === null) return null;
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node) });
   return { object, pods: items };
-}
-
-/** Credentials of a node may not drain it. */
-async function mayDrain(cluster: Cluster, name: string): Promise<boolean> {
-  const asked = [
-    { verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
-    { verb: 'list', group: 'policy', resource: 'poddisruptionbudgets' },
-    { verb: 'patch', group: '', resource: 'nodes', name },
-  ];
-  for (const permission of asked) if (!(await hasPermissionOrUnknown(cluster, permission))) return false;
-  return true;
 }
 
 /** Why the drain of a node for a change would be refused or wait; null: it would not. */

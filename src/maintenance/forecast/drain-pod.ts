@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { numberAt, objectsAt, textAt, valueAt } from '../../kubelet/documents/values.ts';
-import { isActive, readPod } from '../../kubelet/workload/pod.ts';
+import { controllerOf, type DrainKind, drainKind } from '../../kubelet/workload/drain-kind.ts';
+import { readPod } from '../../kubelet/workload/pod.ts';
 
 /** Which pods a drain may evict; the flags of kubectl drain. */
 export interface DrainRules {
@@ -16,14 +17,6 @@ export interface DrainRules {
   readonly selects: (labels: Readonly<Record<string, string>>) => boolean;
 }
 
-/** The controller of a pod. */
-interface PodController {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
 /** A pod for the decisions of a drain. */
 export interface DrainPod {
   /** `NAMESPACE/NAME`. */
@@ -36,12 +29,8 @@ export interface DrainPod {
   readonly phase: string;
   readonly isReady: boolean;
   readonly isTerminating: boolean;
-  /**
-   * `evictable` is moved by a drain · `daemon-set` stays, its controller ignores cordons · `mirror` shows a static pod,
-   * which only its node can stop · `finished` occupies nothing.
-   */
-  readonly kind: 'evictable' | 'daemon-set' | 'mirror' | 'finished';
-  readonly controller: PodController | null;
+  readonly kind: DrainKind;
+  readonly controller: ReturnType<typeof controllerOf>;
   /** Names of emptyDir volumes: their data is lost. */
   readonly emptyDirs: readonly string[];
   /** Names of hostPath volumes: their data stays on the node. */
@@ -52,17 +41,10 @@ export interface DrainPod {
 
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** Reads a pod with the rules of kubectl drain. @see k8s.io/kubectl pkg/drain/filters.go (1.36) */
+/** Reads a pod for a drain. */
 export function readDrainPod(object: KubeObject): DrainPod {
   const { metadata } = object;
-  const { uid, name, phase, isReady, isTerminating, isStatic } = readPod(object);
-  const owner = objectsAt(object, 'metadata.ownerReferences').find(({ controller }) => controller === true);
-  const controller =
-    owner === undefined
-      ? null
-      : { apiVersion: textAt(owner, 'apiVersion'), kind: textAt(owner, 'kind'), name: textAt(owner, 'name'), uid: textAt(owner, 'uid') };
-  const isOfDaemonSet = controller?.kind === 'DaemonSet' && controller.apiVersion.startsWith('apps/');
-  const kind = isStatic ? 'mirror' : !isActive({ phase }) ? 'finished' : isOfDaemonSet ? 'daemon-set' : 'evictable';
+  const { uid, name, phase, isReady, isTerminating } = readPod(object);
   const volumesWith = (source: string): readonly string[] =>
     objectsAt(object, 'spec.volumes').flatMap((volume) => (valueAt(volume, source) === undefined ? [] : [textAt(volume, 'name')]));
   return {
@@ -74,8 +56,8 @@ export function readDrainPod(object: KubeObject): DrainPod {
     phase,
     isReady,
     isTerminating,
-    kind,
-    controller,
+    kind: drainKind(object),
+    controller: controllerOf(object),
     emptyDirs: volumesWith('emptyDir'),
     hostPaths: volumesWith('hostPath'),
     graceSeconds: numberAt(object, 'spec.terminationGracePeriodSeconds') ?? DEFAULT_GRACE_SECONDS,
@@ -90,5 +72,5 @@ export function isToEvict({ kind, labels }: Pick<DrainPod, 'kind' | 'labels'>, r
 
 /** Whether pods remain that a drain would evict: a node without them is drained. */
 export function hasPodsToEvict(pods: readonly KubeObject[]): boolean {
-  return pods.some((pod) => readDrainPod(pod).kind === 'evictable');
+  return pods.some((pod) => drainKind(pod) === 'evictable');
 }

@@ -1,13 +1,21 @@
 import type { Arg } from '../../../base/arg.ts';
-import { isAppError, type Problem } from '../../../base/errors.ts';
+import { isAppError, type Problem, unlessRefused } from '../../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../../base/json.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import { exceeds, highestImpact, needsDrain } from '../../../host/plan/impact.ts';
 import type { CheckResult } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
+import { mayDrain } from '../../../kube/has-permission.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../../kube/well-known.ts';
 import { defaultKubeletConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
-import { effectiveOf, type KubeletReading, runningInput, type SetupChange } from '../../../kubelet/effective/field-changes.ts';
+import {
+  effectiveOf,
+  type KubeletReading,
+  kubeletFieldChanges,
+  runningInput,
+  type SetupChange,
+} from '../../../kubelet/effective/field-changes.ts';
 import type { KubeletSetup } from '../../../kubelet/effective/kubelet-setup.ts';
 import type { RunningConfigInput } from '../../../kubelet/effective/running-config.ts';
 import { isOwnConfigDropIn } from '../../../kubelet/facts/own-config-drop-ins.ts';
@@ -42,6 +50,9 @@ export async function checkPodsOfNode(
     readonly design: NodeDesign;
     /** Null: the pods of the node are unknown. */
     readonly podsOf: Cluster | null;
+    /** Drains the node before a change that needs it, if the run permits it; null: the node is not drained. */
+    readonly drainedBy: Cluster | null;
+    readonly reading: KubeletReading;
     /** Paths that the run writes before the kubelet starts. */
     readonly written: readonly string[];
     readonly setups: SetupChange;
@@ -53,7 +64,7 @@ export async function checkPodsOfNode(
     staged,
     catalogue,
   } = options;
-  const { node, design, podsOf, written, setups } = checked;
+  const { node, design, podsOf, drainedBy, reading, written, setups } = checked;
   if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing' || setups.before === null) return NOTHING;
   const { host, signal } = context;
   const { minor, nodeName } = design;
@@ -73,6 +84,10 @@ export async function checkPodsOfNode(
     given: {},
     hidden: written,
     removesManagerStates: true,
+    isDrained: async () => {
+      if (drainedBy === null || !isDrainedFor(setups, reading, options.run)) return false;
+      return (await unlessRefused(mayDrain(drainedBy, nodeName))) === true;
+    },
     signal,
   });
   const isRefused = ({ severity }: PodRisk): boolean => severity === 'loss' && podLoss === 'refuse';
@@ -80,6 +95,13 @@ export async function checkPodsOfNode(
     warnings: risks.filter((risk) => !isRefused(risk)).map(toWarning),
     refusals: risks.filter(isRefused).map((risk) => podsAtRisk(host.name, risk, { design, effective: change.after })),
   };
+}
+
+/** Whether a run drains a node for this change, if its credentials may. */
+function isDrainedFor({ before, after }: SetupChange, reading: KubeletReading, { drain, allow = 'unsafe' }: NodeOptions['run']): boolean {
+  const fields = before === null || drain?.isAllowed !== true ? null : kubeletFieldChanges(before, after, reading);
+  const impact = fields === null ? null : highestImpact([...fields.ofConfig, ...fields.ofFlags].map((field) => field.impact));
+  return needsDrain(impact) && !exceeds(impact, allow);
 }
 
 /** Null: a kubelet does not start with one of the configurations. */

@@ -90,6 +90,7 @@ export async function designFirstNode(context: PhaseContext, options: FirstNodeO
     featureGates: cluster.featureGates ?? {},
     imageRepository: cluster.imageRepository,
     podsOf: running,
+    drainedBy: context.cluster,
     written: [`${cluster.certificatesDir}/ca.crt`],
   });
   return { ...designed, upload: all.upload, warnings: [...(other === null ? [] : [other]), ...all.warnings, ...designed.warnings] };

@@ -42,6 +42,8 @@ interface DesignOptions extends PreflightInput {
   readonly featureGates: Readonly<Record<string, boolean>>;
   /** Lists the pods of the node; null: unknown. */
   readonly podsOf: Cluster | null;
+  /** Drains the node before a change that needs it, if the run permits it; null: the node is not drained. */
+  readonly drainedBy: Cluster | null;
   /** The files of a design that the run writes. Default: all. */
   readonly writes?: (design: NodeDesign) => readonly DesiredFile[];
   /** The existing instance-config.yaml, when it stays unchanged. */
@@ -106,8 +108,8 @@ export async function designObservedNode(
   const verdict = options.skipPreflight
     ? { errors: [], warnings: [] }
     : await preflightNode(context, options, node, { design, reading, setup: setups.after }, cluster);
-  const { podsOf, written = [] } = cluster;
-  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, setups });
+  const { podsOf, drainedBy, written = [] } = cluster;
+  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, drainedBy, reading, written, setups });
   const directories = await checkDirectoriesOfNode(context, options, { setups, reading, isNew });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, setups });
   const { clusterIsDeclared } = cluster;

@@ -98,6 +98,7 @@ export async function prepareUpgrade(
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
+  const identified = await identifyRegistered(context, options, registration.name);
   const { design, start, save, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
     writes: ({ files: { configYaml, configDropIns } }) =>
@@ -110,11 +111,10 @@ export async function prepareUpgrade(
     featureGates: baseline.featureGates,
     imageRepository: baseline.imageRepository,
     podsOf: context.cluster,
+    drainedBy: identified.claim === null ? null : context.cluster,
     instancePatch: instancePatch ?? undefined,
     restored: restore && ((design) => restoreDesign(design, restore)),
   });
-  const registered = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
-  const identified = await identifyRegistered(context, options, { nodeName: registration.name, node: registered });
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   const designed = [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.configDropIns ?? [])];
   return {
@@ -131,9 +131,18 @@ export async function prepareUpgrade(
     warnings: [...settingsWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...identified.refusals],
     node: identified.claim,
-    isDown: registered !== null && !isNodeReady(registered),
+    isDown: identified.node !== null && !isNodeReady(identified.node),
     origins: design.origins,
   };
+}
+
+interface RegisteredNode {
+  /** Null: it does not exist or cannot be read. */
+  readonly node: KubeObject | null;
+  readonly check: OwnNodeCheck | null;
+  readonly refusals: readonly Problem[];
+  /** Null: not proven. */
+  readonly claim: NodeClaim | null;
 }
 
 /**
@@ -141,17 +150,19 @@ export async function prepareUpgrade(
  * A Node that is not proven or cannot be read is not drained; it is an error only if the annotation must be removed.
  */
 async function identifyRegistered(
-  context: PhaseContext,
+  context: ClusterContext,
   { trust, nodeName: named, run }: UpgradeNodeOptions,
-  { nodeName, node }: { readonly nodeName: string; readonly node: KubeObject | null },
-): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[]; readonly claim: NodeClaim | null }> {
-  if (trust === null) return { check: null, refusals: [], claim: null };
+  nodeName: string,
+): Promise<RegisteredNode> {
+  const node = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  const unidentified = { node, check: null, refusals: [], claim: null };
+  if (trust === null) return unidentified;
   const desired = { trust, named, expected: nodeName };
   const isAnnotated = hasSocketAnnotation(node);
-  if (!isAnnotated && (run.drain === undefined || node === null)) return { check: ownNodeCheck(desired), refusals: [], claim: null };
+  if (!isAnnotated && (run.drain === undefined || node === null)) return { ...unidentified, check: ownNodeCheck(desired) };
   const { claim, refusals } = await identifyNode(context, desired);
   const proven = refusals.length === 0 ? claim : null;
-  return isAnnotated ? { check: null, refusals, claim: proven } : { check: ownNodeCheck(desired), refusals: [], claim: proven };
+  return isAnnotated ? { node, check: null, refusals, claim: proven } : { node, check: ownNodeCheck(desired), refusals: [], claim: proven };
 }
 
 type FoundFiles = (path: string) => string | null;

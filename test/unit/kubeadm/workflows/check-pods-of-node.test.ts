@@ -1,12 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import type { RunSettings } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
 import { applyClusterDefaults } from '../../../../src/kubeadm/config/defaults.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { designFirstNode } from '../../../../src/kubeadm/workflows/node/design-first-node.ts';
 import { observeNode } from '../../../../src/kubeadm/workflows/node/observe-node.ts';
-import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
+import { drainPod } from '../../../support/drain-objects.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import {
   cluster,
@@ -20,11 +22,20 @@ import {
   upgradeOptions,
   useJoinWorld,
 } from '../../../support/join-world.ts';
+import { isProof, kubeletCredentials, provesNode, testTrust } from '../../../support/node-proof.ts';
 import { fakePod } from '../../../support/pods-on-node.ts';
 import { withRun } from '../../../support/with-run.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
-useJoinWorld();
+const W1 = await kubeletCredentials('w1');
+/** What the pods of the host use, as its cgroups show it. */
+let podCgroups = '';
+useJoinWorld({
+  sh: (argv, stdin) => (isProof(argv) ? provesNode(W1, stdin) : { stdout: argv[2]?.includes('kubepods') ? podCgroups : '' }),
+});
+beforeEach(() => {
+  podCgroups = '';
+});
 
 /** Joins the host with maxPods 110, and starts three pods on it. */
 const joined = async (): Promise<void> => {
@@ -125,6 +136,92 @@ describe('a change of a node that would terminate pods', () => {
       planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, ...withRun({ podLoss }) }, { dryRun: false, skipPhases: [] });
     expect(await refusalOf(upgrade('refuse'))).toEqual(REFUSED);
     expect((await upgrade('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
+  });
+});
+
+describe('a change of a node that is drained before', () => {
+  const NEEDS_DRAIN = 'maxPods: 1\ntopologyManagerScope: pod';
+  const drain = { isAllowed: true, isForced: false, timeoutMs: 600_000 };
+  const refusalsOf = async (fields: string, run: Partial<RunSettings>): Promise<readonly string[]> => {
+    const planned = await planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, withRun(run)), { dryRun: true, skipPhases: [] });
+    return planned.refusals.map(({ message }) => message);
+  };
+  const refusedWithPods = [expect.stringContaining(LOSS)];
+
+  it('is not refused for pods that the drain evicts', async () => {
+    await joined();
+    expect(await refusalsOf(NEEDS_DRAIN, { drain })).toEqual([]);
+    expect(await refusalsOf(NEEDS_DRAIN, { drain, allow: 'drain' })).toEqual([]);
+  });
+
+  it('is refused for pods that the drain leaves: those of DaemonSets and static pods', async () => {
+    await joined();
+    await cluster.create(drainPod('proxy', 'w1', { of: 'DaemonSet/proxy' }));
+    expect(await refusalsOf(NEEDS_DRAIN, { drain })).toEqual([]);
+    await cluster.create(drainPod('etcd', 'w1', { of: null, annotations: { 'kubernetes.io/config.mirror': 'x' } }));
+    expect(await refusalsOf(NEEDS_DRAIN, { drain })).toEqual([
+      expect.stringContaining('maxPods 1 is less than the 2 pods of the node: default/proxy would be terminated'),
+    ]);
+  });
+
+  it('is not refused for the tasks and the memory of evicted pods, but for the tasks of those that stay', async () => {
+    await joined();
+    host.files.set('/proc/meminfo', regular('MemTotal: 4194304 kB\nMemFree: 2097152 kB\nInactive(file): 0 kB\n'));
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Pod' });
+    const uid = items.find(({ metadata }) => metadata.name === 'a')?.metadata.uid;
+    podCgroups = `pod kubepods-pod${uid} 200\nmemory ${2 * 2 ** 30} 0\n`;
+    const fields = 'maxPods: 110\npodPidsLimit: 100\nsystemReserved: {memory: 3Gi}\ntopologyManagerScope: pod';
+    const tasks = expect.stringContaining('podPidsLimit 100 is less than the 200 tasks of a running pod');
+    expect(await refusalsOf(fields, {})).toEqual([expect.stringContaining('systemReserved leaves less memory for pods'), tasks]);
+    expect(await refusalsOf(fields, { drain })).toEqual([]);
+    const proxy = await cluster.create(drainPod('proxy', 'w1', { of: 'DaemonSet/proxy' }));
+    podCgroups += `pod kubepods-pod${proxy.metadata.uid} 200\n`;
+    expect(await refusalsOf(fields, { drain })).toEqual([tasks]);
+  });
+
+  it.each<[string, string, Partial<RunSettings>]>([
+    ['the run drains no node', NEEDS_DRAIN, {}],
+    ['--no-drain', NEEDS_DRAIN, { drain: { ...drain, isAllowed: false } }],
+    ['the class of the change needs no drain', 'maxPods: 1', { drain }],
+  ])('is refused for all pods if it is not: %s', async (_, fields, run) => {
+    await joined();
+    expect(await refusalsOf(fields, run)).toEqual(refusedWithPods);
+  });
+
+  it('is refused for all pods if --allow excludes it', async () => {
+    await joined();
+    expect(await refusalsOf(NEEDS_DRAIN, { drain, allow: 'new-pods-only' })).toEqual(refusedWithPods);
+  });
+
+  it('is refused for all pods if the credentials may not evict pods, or their rights cannot be read', async () => {
+    await joined();
+    const { create } = cluster;
+    const answerReviewsOfEvictions = (answer: () => KubeObject): void => {
+      cluster.create = async (object) => (JSON.stringify(object).includes('"subresource":"eviction"') ? answer() : create(object));
+    };
+    answerReviewsOfEvictions(() => ({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      metadata: { name: '' },
+      status: { allowed: false },
+    }));
+    expect(await refusalsOf(NEEDS_DRAIN, { drain })).toEqual(refusedWithPods);
+    answerReviewsOfEvictions(() => {
+      throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response' });
+    });
+    expect(await refusalsOf(NEEDS_DRAIN, { drain })).toEqual(refusedWithPods);
+  });
+
+  it('of upgrade node is not refused for pods that the drain evicts, if the Node is proven to be that of the host', async () => {
+    await joined();
+    host.files.set('/etc/machine-id', regular('aaaa\n'));
+    const upgrade = async (trust: UpgradeNodeOptions['trust']) => {
+      const options = upgradeOptions({ overlays: overlay(NEEDS_DRAIN), trust, ...withRun({ drain }) });
+      const { refusals } = await planWorkflow(upgradeNodeWorkflow, contextOf(), options, { dryRun: true, skipPhases: [] });
+      return refusals.map(({ message }) => message);
+    };
+    expect(await upgrade(null)).toEqual(refusedWithPods);
+    expect(await upgrade(testTrust())).toEqual([]);
   });
 });
 
