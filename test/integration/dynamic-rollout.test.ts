@@ -255,6 +255,16 @@ describe('dynamic assign of many nodes', () => {
     expect(stderr.includes('ROLLOUT_STOPPED')).toBe(maxFail === '0');
   });
 
+  it('changes no node while the kubelet of a failed one starts again', async () => {
+    fleet = await agentFleet(NODES.slice(0, 4));
+    fleet.behaviours.set('maxPods: 66', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'connection refused' } } : {}));
+    const options = ['--max-fail', '2', '--min-ready', '2s'];
+    const { stderr, stdout } = await dynamic('assign', ...NODES.slice(0, 4), '--configmap', await push(66), ...options);
+    expect(stderr).toContain('n2: rolled back: ');
+    expect(fleet.mostUnavailable()).toBe(1);
+    expect(stdout).toBe('4 nodes: 3 changed, 1 failed.\n');
+  });
+
   it('stops when a node of a finished batch rolls back', async () => {
     fleet = await agentFleet(NODES);
     // Its kubelet crashes after the canary was confirmed, while the second batch is in progress.
@@ -281,9 +291,10 @@ describe('dynamic assign of many nodes', () => {
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
       'batch 3, 2 nodes: n4, n5',
-      'rollback, batch 1, 2 nodes: n4, n1',
-      'rollback, batch 2, 2 nodes: n2, n3',
-      'rollback, batch 3, 1 node: n5',
+      'rollback, batch 1, 1 node: n4; down: n4',
+      'rollback, batch 2, 1 node: n1; down: n4',
+      'rollback, batch 3, 2 nodes: n2, n3',
+      'rollback, batch 4, 1 node: n5',
     ]);
     expect(stderr).toContain('n4: rolled back: ');
     expect(stderr).toContain('rollout stopped: n4 failed; 1 node was not changed.');

@@ -4,7 +4,7 @@ import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { Batch, BatchGates, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
-import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
+import { assessProgress, type Goal, isRolledBack, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment, type RecordedRun } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
@@ -19,6 +19,7 @@ import {
   type RolloutPorts,
   type RolloutResult,
   type RolloutStage,
+  recoveryEnd,
   rolloutMember,
 } from './rollout.ts';
 import { isJustAssigned, isReplaced, outcomeOf, type RolloutNode, type RolloutTarget, unproven } from './rollout-node.ts';
@@ -94,7 +95,7 @@ class Rollout {
 
   async run(): Promise<RolloutResult> {
     const { clock, signal } = this.#ports;
-    const { rules, listener, rollout } = this.#run;
+    const { rules, listener } = this.#run;
     const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_PER_POLL));
     await this.#look();
     listener.starts?.(rules);
@@ -111,22 +112,30 @@ class Rollout {
         if (ready.length > 0) await this.#begin(ready, isCanary);
         continue;
       }
-      const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
-      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) {
-        const gate = stopped === null ? await this.#passGates(null) : null;
-        if (gate !== null) return this.#stoppedAt(gate);
-        return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
-      }
-      if (blocked.length === 0) this.#blockedSince = null;
-      else {
-        // Before the first change, waiting has no benefit.
-        if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= rollout.timeoutMs) return result;
-        if (this.#blockedSince === null) listener.blocked?.(blocked);
-        this.#blockedSince ??= this.#now();
-      }
+      const isRecovering = this.#members.some((member) => blocked.includes(member.target.name) && this.#isRecovering(member));
+      const ended = isRecovering ? null : await this.#resultOf(blocked, stopped);
+      if (ended !== null) return ended;
       await clock.sleep(pollMs, signal);
       await this.#look();
     }
+  }
+
+  /** The result if the rollout has ended; null: nodes are in progress, or those that are down may become Ready. */
+  async #resultOf(blocked: readonly string[], stopped: string | null): Promise<RolloutResult | null> {
+    const { rules, listener, rollout } = this.#run;
+    const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
+    if (blocked.length === 0) {
+      this.#blockedSince = null;
+      if (this.#members.some(({ stage }) => stage === 'in-progress')) return null;
+      const gate = stopped === null ? await this.#passGates(null) : null;
+      if (gate !== null) return this.#stoppedAt(gate);
+      return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
+    }
+    // Before the first change, waiting has no benefit.
+    if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= rollout.timeoutMs) return result;
+    if (this.#blockedSince === null) listener.blocked?.(blocked);
+    this.#blockedSince ??= this.#now();
+    return null;
   }
 
   /** @throws the reason of the signal */
@@ -153,12 +162,16 @@ class Rollout {
   }
 
   #nodes() {
-    return this.#members.map(({ stage, validated, isGone }) => {
-      const member = rolloutMember(validated.config, stage);
+    return this.#members.map((node) => {
+      const member = rolloutMember(node.validated.config, node.stage);
       // A failed control plane is restored first.
       const place = this.#run.rules.downFirst === true ? { stage: 0 } : {};
-      return { ...member, ...place, isDown: member.isDown && !isGone };
+      return { ...member, ...place, isDown: !node.isGone && (member.isDown || this.#isRecovering(node)) };
     });
+  }
+
+  #isRecovering({ failedAt }: RolloutNode): boolean {
+    return failedAt !== null && this.#now() < recoveryEnd(failedAt, this.#run.minReadyMs);
   }
 
   #outcomes(): readonly RolloutOutcome[] {
@@ -247,6 +260,7 @@ class Rollout {
 
   #end(member: RolloutNode, stage: 'changed' | 'failed' | 'unreachable' | 'replaced' | 'skipped'): void {
     member.stage = stage;
+    if (stage === 'failed' && (member.isTouched || member.error === null)) member.failedAt = this.#now();
     this.#run.listener.ended?.(outcomeOf(member));
   }
 
@@ -303,6 +317,8 @@ class Rollout {
       wasDown: !config.isReady,
       wasShown,
       updatedSince: null,
+      // A rollback of an earlier run, or before a revert, may not be over.
+      failedAt: isRolledBack(verdict) && verdict.since !== null ? Math.min(verdict.since.getTime(), now) : null,
       wasReached: false,
       initial: config.source.source,
       keptVersion: null,

@@ -30,6 +30,8 @@ export interface RolloutNode {
   wasShown: boolean;
   /** Time since which the node is updated without interruption. */
   updatedSince: number | null;
+  /** The last failure or rollback, in milliseconds since the epoch; null: none is known. */
+  failedAt: number | null;
   /** Before its assignment, the API server reached the kubelet. */
   wasReached: boolean;
   readonly initial: ConfigSource | null;

@@ -101,6 +101,17 @@ export function assessMember(
   return wasDown ? 'unreachable' : 'failed';
 }
 
+/** A kubelet that was rolled back starts within this time, also if the minimum Ready time is less. */
+const RECOVERY_MS = 10_000;
+
+/**
+ * The time until which a failed node counts as unavailable: its agent reports a rollback before the kubelet has started again,
+ * and the Node stays Ready meanwhile.
+ */
+export function recoveryEnd(failedAt: number, minReadyMs: number): number {
+  return failedAt + Math.max(RECOVERY_MS, minReadyMs);
+}
+
 /** Callbacks for the progress of a rollout. */
 export interface RolloutListener {
   /** Called once, with the rules of the rollout. */

@@ -1,6 +1,6 @@
 import { present } from '../../base/present.ts';
 import { assessProgress, isRolledBack, isRunningDesired } from '../../dynamic/status/assess-node-config.ts';
-import { assessMember, NOTICE_MS } from '../../dynamic/workflows/rollout.ts';
+import { assessMember, NOTICE_MS, recoveryEnd } from '../../dynamic/workflows/rollout.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { ListedNode } from '../api/schema.ts';
 import { checkKey, type Observed, type ObservedNode, sourceOfText, sourceText } from './observed.ts';
@@ -40,15 +40,12 @@ export function membersOf(observed: Observed, direction: Direction): readonly Me
   });
 }
 
-/** A kubelet that was rolled back starts within this time, also if `minReadySeconds` is less. */
-const RECOVERY_MS = 10_000;
-
 /** Marks a node that failed less than `minReadySeconds` ago; its entry keeps the time, also when the node waits for its next change. */
 function recovering(member: Member, listed: ListedNode | null, { rollout: { spec }, now }: Observed): Member {
   if (member.state === 'InProgress') return member;
   const since = [listed, member.entry].find((entry) => entry?.state === 'Failed' || entry?.state === 'Pending')?.since;
   if (since === undefined || isCreatedAfter(member.node, since)) return member;
-  const endsAt = Date.parse(since) + Math.max(RECOVERY_MS, spec.strategy.minReadySeconds * 1000);
+  const endsAt = recoveryEnd(Date.parse(since), spec.strategy.minReadySeconds * 1000);
   if (now.getTime() >= endsAt) return member;
   const { name } = member.node;
   const entry: ListedNode | null = member.state === 'Pending' ? { name, state: 'Pending', since } : member.entry;
