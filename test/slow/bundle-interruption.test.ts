@@ -109,7 +109,10 @@ describe.skipIf(process.platform !== 'linux')('an interrupted bundle create', { 
 
   it('leaves no temporary files after a second signal', async () => {
     const stopping = at('stopping');
-    writeFileSync(at('bin/skopeo'), `#!/bin/sh\ntrap ': >${stopping}' TERM\n: >${at('started')}\nfor i in $(seq 300); do sleep 0.1; done\n`);
+    writeFileSync(
+      at('bin/skopeo'),
+      `#!/bin/sh\ntrap ': >${stopping}' TERM\n: >${at('started')}\nfor i in $(seq 300); do sleep 0.1; done\n`,
+    );
     chmodSync(at('bin/skopeo'), 0o755);
     const child = create('--images-with', 'skopeo');
     const { code, left } = await interrupt(
