@@ -78,7 +78,8 @@ function memberCell({ name, state, timeline }: ReportMember) {
     ...(isCanary ? ['canary'] : timeline === null || timeline.batch === null ? [] : [`batch ${timeline.batch}`]),
     ...(changeMs === null ? [] : [durationText(changeMs)]),
   ];
-  return { name, isCanary, words: words.join(', '), ...LOOKS[state] };
+  const isRollingBack = state === 'in-progress' && present === 'rolling-back';
+  return { name, isCanary, words: words.join(', '), ...LOOKS[isRollingBack ? 'rolled-back' : state] };
 }
 
 function statusCell(row: HostStatusRow) {

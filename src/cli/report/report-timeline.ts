@@ -101,8 +101,12 @@ function isSlow(host: HostTimeline, { slowLimitMs }: Pick<Scale, 'slowLimitMs'>)
   return (changeMsOf(host) ?? 0) > slowLimitMs;
 }
 
+const GOOD: ReadonlySet<HostTimeline['status']> = new Set([null, 'changed', 'unchanged', 'pending']);
+/** The run left these hosts as they were; none of them failed. */
+const UNTOUCHED: ReadonlySet<HostTimeline['status']> = new Set(['not-started', 'skipped', 'interrupted']);
+
 function isBad({ status }: HostTimeline): boolean {
-  return status !== null && status !== 'changed' && status !== 'unchanged' && status !== 'pending';
+  return !GOOD.has(status) && !UNTOUCHED.has(status);
 }
 
 function hostView(timeline: HostTimeline, scale: Scale): object {
@@ -115,7 +119,7 @@ function hostView(timeline: HostTimeline, scale: Scale): object {
     canary: isCanary,
     style: [slow ? 'slow' : '', bad ? 'bad' : ''].filter(Boolean).join(' '),
     took: changeMs === null ? '' : durationText(changeMs),
-    tag: bad ? { kind: 'error', text: words } : slow ? { kind: 'warning', text: 'slow' } : null,
+    tag: tagOf(timeline, { bad, slow, words }),
     words: `${words}: ${phases.map(phaseText).join(', ')}${confirmedMs === null ? '' : `; confirmed at ${durationText(confirmedMs)}`}`,
     bars: [
       // The shortest last, which have a visible width.
@@ -125,6 +129,12 @@ function hostView(timeline: HostTimeline, scale: Scale): object {
       ...(confirmedMs === null ? [] : [barOf(CONFIRMED.phase, at(confirmedMs, scale), 0)]),
     ],
   };
+}
+
+function tagOf({ status }: HostTimeline, { bad, slow, words }: { readonly bad: boolean; readonly slow: boolean; readonly words: string }) {
+  if (bad) return { kind: 'error', text: words };
+  if (UNTOUCHED.has(status)) return { kind: 'warning', text: words };
+  return slow ? { kind: 'warning', text: 'slow' } : null;
 }
 
 function barOf(phase: string, x: number, width: number): object {
