@@ -1,55 +1,15 @@
 import { onAbort } from '../../base/abort.ts';
 import { type AppError, isAppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/access/host.ts';
-import { type ParseText, parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
-import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
+import { parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
+import { hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { BatchGates, GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
+import type { FleetMember, MemberPorts, OpenMember } from './fleet-member.ts';
 import { blockedReason, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
-
-/** A host of a run. */
-export interface FleetMember extends Pick<RolloutMember, 'stage' | 'zone'> {
-  readonly name: string;
-  /** The Node that the fleet file declares. */
-  readonly node?: string | undefined;
-  /**
-   * Changed while no other member is, and inspected after similar members that already started have ended,
-   * because their changes affect it.
-   */
-  readonly isExclusive?: boolean;
-  /** Required by the later stages: if this member fails, they are skipped. */
-  readonly isNeeded?: boolean;
-  /** Connects, inspects and plans; changes nothing on the host. */
-  open(ports: MemberPorts): Promise<OpenMember>;
-}
-
-interface MemberPorts {
-  /** Parses texts of all hosts of the run. */
-  readonly parseText: ParseText;
-  readonly reporter: Reporter;
-  readonly signal: AbortSignal;
-  /** The plan is not applied: nothing is prepared for it. If the host is changed, it is planned again before. */
-  readonly isInspection: boolean;
-  /** The connection of the inspection, which is used instead of a new one. */
-  readonly connection?: Host | undefined;
-}
-
-/** An inspected host with its plan. */
-interface OpenMember {
-  readonly planned: WorkflowResult;
-  /**
-   * Applies the plan.
-   * @param signal stops the run between changes; absent: the run is completed
-   */
-  apply(signal?: AbortSignal): Promise<HostPlan>;
-  /** Closes all but the connection, with which the host is opened again. Absent: there is none to keep. */
-  release?(): Promise<Host>;
-  close(): Promise<void>;
-}
 
 /** Result of a host. */
 export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced' | 'in-progress'>;

@@ -1,5 +1,6 @@
 import { type PlannedBatch, planBatches } from '../../maintenance/next-step.ts';
-import type { FleetMember, FleetRules, HostOutcome } from './fleet.ts';
+import type { FleetRules, HostOutcome } from './fleet.ts';
+import type { FleetMember } from './fleet-member.ts';
 
 /**
  * The batches in which a run changes the hosts if all succeed. A number of hosts that grows with the run is not considered.

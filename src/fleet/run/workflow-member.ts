@@ -20,7 +20,7 @@ import type { HoldRun } from '../../maintenance/drain/hold.ts';
 import { drainWarning, whileDrained } from '../../maintenance/drain/while-drained.ts';
 import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
-import type { FleetMember } from './fleet.ts';
+import type { FleetMember } from './fleet-member.ts';
 
 export interface WorkflowMember {
   readonly name: string;

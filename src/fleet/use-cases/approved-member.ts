@@ -3,7 +3,7 @@ import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { planDifference } from '../../host/plan/same-plan.ts';
 import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
-import type { FleetMember } from '../run/fleet.ts';
+import type { FleetMember } from '../run/fleet-member.ts';
 
 /** The exact operations of a saved or approved plan. */
 export interface ApprovedOperations {

@@ -14,7 +14,7 @@ import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-nod
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { FleetMember } from '../run/fleet.ts';
+import type { FleetMember } from '../run/fleet-member.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
 import { drainingOf } from './draining.ts';

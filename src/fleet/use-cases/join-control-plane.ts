@@ -15,7 +15,7 @@ import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
 import { isControlPlane, type PlannedHost, type ResolvedFleet } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { FleetMember } from '../run/fleet.ts';
+import type { FleetMember } from '../run/fleet-member.ts';
 import { type WorkflowMember, workflowMember } from '../run/workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';

@@ -3,7 +3,8 @@ import { type NodeClaims, nodeClaims } from '../../kubeadm/node-identity/node-cl
 import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { FleetMember, FleetResult } from '../run/fleet.ts';
+import type { FleetResult } from '../run/fleet.ts';
+import type { FleetMember } from '../run/fleet-member.ts';
 import { type FleetRunInput, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
-import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
+import { type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
 import { fleetFailure } from '../../../src/fleet/run/fleet-failure.ts';
+import type { FleetMember } from '../../../src/fleet/run/fleet-member.ts';
 import type { Host } from '../../../src/host/access/host.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
