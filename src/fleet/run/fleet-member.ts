@@ -40,6 +40,11 @@ export interface OpenMember {
    * @param signal stops the run between changes; absent: the run is completed
    */
   apply(signal?: AbortSignal): Promise<HostPlan>;
+  /**
+   * Whether its Node is not Ready now; also after `close`. Absent: unknown.
+   * @param waitMs time in which it may become Ready
+   */
+  isNodeDown?(waitMs: number): Promise<boolean>;
   /** Closes all but the connection, with which the host is opened again. Absent: there is none to keep. */
   release?(): Promise<Host>;
   close(): Promise<void>;

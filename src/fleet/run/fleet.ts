@@ -111,6 +111,9 @@ interface RunningMember extends RolloutMember {
   outcome: HostOutcome | null;
 }
 
+/** Time in which a Node that was not Ready before may become Ready after a successful change. */
+const READY_MS = 30_000;
+
 class FleetRun {
   readonly #members: readonly RunningMember[];
   readonly #rules: FleetRules;
@@ -144,7 +147,7 @@ class FleetRun {
       for (;;) {
         const step = this.#nextStep();
         this.#checkInspected();
-        if (await this.#stopsAtGate(step)) continue;
+        if ((await this.#hasRecovered(step)) || (await this.#stopsAtGate(step))) continue;
         if (!signal.aborted && this.#bug === null) {
           for (const one of step.start) this.#run(one, 'in-progress', () => this.#change(one));
           for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
@@ -173,6 +176,19 @@ class FleetRun {
   #nextStep(): RolloutStep<RunningMember> {
     const step = nextStep(this.#members, this.#rules);
     return this.#gateStop === null ? step : { ...step, inspect: [], start: [], stopped: this.#gateStop.reason };
+  }
+
+  /** Before hosts that are down stop the run: whether the Node of one is Ready again. */
+  async #hasRecovered({ blocked }: RolloutStep<RunningMember>): Promise<boolean> {
+    if (blocked.length === 0 || this.#members.some(({ state }) => state === 'inspecting')) return false;
+    if (this.#rules.dryRun || this.#ports.signal.aborted || this.#bug !== null) return false;
+    const down = this.#members.filter(({ isDown, open }) => isDown && open !== null);
+    await Promise.all(down.map((one) => this.#observeNode(one, 0)));
+    return down.some(({ isDown }) => !isDown);
+  }
+
+  async #observeNode(one: RunningMember, waitMs: number): Promise<void> {
+    if (one.isDown) one.isDown = (await one.open?.isNodeDown?.(waitMs)) ?? true;
   }
 
   /** Between two batches, and at the end unless hosts failed or are left. Hosts without changes are in no batch. */
@@ -227,8 +243,8 @@ class FleetRun {
       this.#kept++;
       return;
     }
-    const { planned, apply } = open;
-    one.open = { planned, apply, close: async () => undefined };
+    const { release: _, ...inspected } = open;
+    one.open = { ...inspected, close: async () => undefined };
     await settle(open.close());
   }
 
@@ -293,6 +309,8 @@ class FleetRun {
     await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
+    if (this.#members.length > 1 && Number.isFinite(this.#rules.maxUnavailable))
+      await this.#observeNode(one, 'value' in done ? READY_MS : 0);
     await settle(open.close());
     if ('error' in done && this.#members.length > 1 && isAppError(done.error, 'NODE_HELD')) {
       for (const { code, message, hint } of done.error.problems)

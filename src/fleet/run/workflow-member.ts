@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
-import { AppError, isAppError, unlessRefused } from '../../base/errors.ts';
+import { AppError, isAppError, settle, unlessRefused } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { API_PAUSE, type WaitContext, waitUntil } from '../../base/wait-until.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import type { NodeClaimRegistration } from '../../host/node-claim.ts';
@@ -13,10 +14,11 @@ import type { WriterOptions } from '../../host/run-host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
-import type { HoldRun } from '../../maintenance/drain/hold.ts';
+import { type HoldRun, nodeRef } from '../../maintenance/drain/hold.ts';
 import { drainWarning, whileDrained } from '../../maintenance/drain/while-drained.ts';
 import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
@@ -70,7 +72,9 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       const host = connection ?? (await member.connect(reporter));
       let own: Cluster | null = null;
       const release = async (): Promise<Host> => {
-        await own?.close();
+        const closing = own;
+        own = null;
+        await closing?.close();
         return host;
       };
       const close = async (): Promise<void> => (await release()).close();
@@ -93,6 +97,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
             };
             return drained(member.draining, { context, plan: planned.host, node: claim.node(), signal: until ?? signal, start }, change);
           },
+          isNodeDown: (waitMs) => isNodeDown({ ...ports, signal, host }, { cluster: own ?? member.cluster, node: claim.node(), waitMs }),
           release,
           close,
         };
@@ -102,6 +107,26 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       }
     },
   };
+}
+
+/** What cannot be read is down. */
+async function isNodeDown(
+  context: WaitContext,
+  { cluster, node, waitMs }: { readonly cluster: Cluster | null; readonly node: string | null; readonly waitMs: number },
+): Promise<boolean> {
+  if (cluster === null || node === null) return true;
+  const down = waitUntil(context, {
+    probe: async () => {
+      const found = await unlessRefused(cluster.get(nodeRef(node)));
+      return found !== null && isNodeReady(found) ? { done: false } : { pending: true };
+    },
+    timeoutMs: waitMs,
+    pauseMs: API_PAUSE,
+    timedOut: () => true,
+    describe: (_, waitedMs) => `waiting for Node ${node} to be Ready, ${Math.round(waitedMs / 1000)} s`,
+  });
+  const result = await settle(down);
+  return 'error' in result || result.value;
 }
 
 /** Adds a warning to the plan of a node whose drain would be refused or wait. What cannot be read causes none. */

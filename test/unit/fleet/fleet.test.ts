@@ -32,6 +32,8 @@ interface Behaviour {
   readonly isNeeded?: boolean;
   /** The Node of the host is not Ready, which is known after planning. */
   readonly isDown?: boolean;
+  /** The Node is Ready again after that: at once, or only after its change. */
+  readonly recovers?: 'at once' | 'changed';
   /** The host is a control plane, which is known after planning. */
   readonly isControlPlane?: boolean;
   /** Node of the host, known after planning. */
@@ -59,7 +61,19 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const reporter = recordingReporter();
   const member = ([
     name,
-    { changes = true, plan, planAgain, apply, planTakes = 1, applyTakes = 1, claim, isDown = false, isControlPlane = false, ...place },
+    {
+      changes = true,
+      plan,
+      planAgain,
+      apply,
+      planTakes = 1,
+      applyTakes = 1,
+      claim,
+      isDown = false,
+      recovers,
+      isControlPlane = false,
+      ...place
+    },
   ]: [string, Behaviour]): FleetMember => ({
     name,
     ...place,
@@ -95,6 +109,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
           if (apply !== undefined) throw apply;
           return host;
         },
+        isNodeDown: async () => recovers === undefined || (recovers === 'changed' && !log.includes(`change ${name}`)),
         release: async () => ({ name }) as Host,
         close,
       };
@@ -292,6 +307,20 @@ describe('a run over a fleet', () => {
       const more = world(many(4, { applyTakes: 3 }), { maxUnavailable: 3, othersDown: ['z'] });
       expect(new Set(Object.values(await more.statuses()))).toEqual(new Set(['changed']));
       expect(more.now.mostChanging).toBe(2);
+    });
+
+    it.each([
+      ['its change', { a: { isDown: true, recovers: 'changed' }, b: { stage: 1 }, c: { stage: 1, isDown: true, recovers: 'changed' } }],
+      ['others', { a: { isDown: true, recovers: 'at once', changes: false }, b: {}, c: { stage: 1 } }],
+    ] as const)('counts a host no longer when its Node is Ready again, repaired by %s', async (_, hosts) => {
+      const { run, log } = world(hosts, { maxUnavailable: 1 });
+      expect(await run()).toMatchObject({ stopped: null });
+      expect(changes(log).filter((line) => line !== 'change a')).toEqual(['change b', 'change c']);
+    });
+
+    it('counts a host that is still down after its change', async () => {
+      const { run } = world({ a: { isDown: true }, b: { stage: 1 } }, { maxUnavailable: 1 });
+      expect((await run()).stopped).toBe('a is unreachable or not Ready, and --max-unavailable permits no further host');
     });
 
     it('names the limit that stopped the run, not the hosts that are down', async () => {

@@ -6,6 +6,7 @@ import type { Host } from '../../../../src/host/access/host.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import type { PlanOnHost } from '../../../../src/host/run-workflow.ts';
+import type { Cluster } from '../../../../src/kube/cluster.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
@@ -164,6 +165,22 @@ describe('a workflow on many hosts', () => {
     const { applied, failure } = await runOver(3, { fails: [], refuses: ['h2'], rules: { ...RULES, maxFail: { hosts } } });
     expect(applied).toEqual(changed);
     expect(failure?.exitCode).toBe(exitCode);
+  });
+
+  it.each([true, false])('waits after the change of a host that was down until its Node is Ready: %s', async (recovers) => {
+    let reads = 0;
+    const status = (isReady: boolean) => ({ conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] });
+    const get = async () => ({ kind: 'Node', metadata: { name: 'n1' }, status: status(recovers && ++reads > 5) });
+    const planHost: PlanOnHost = async ({ host: { name }, claim }) => {
+      claim?.set(name, { nodeName: name, isProven: true, machineId: null });
+      const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
+      const host: HostPlan = { name, phases: [{ phase: 'kubelet-start', plan: { changes: [change] } }] };
+      const place = name === 'h1' ? { isDown: true } : { stage: 1 };
+      return { host, warnings: [], refusals: [], ...place, apply: async () => host };
+    };
+    const more = { planHost, cluster: { get } as unknown as Cluster };
+    const { outcomes } = await runOver(2, { fails: [], rules: { ...RULES, maxUnavailable: { hosts: 1 } }, more });
+    expect(outcomes.map((one) => one.status)).toEqual(['changed', recovers ? 'changed' : 'not-started']);
   });
 
   it('plans each host again over the connection of its inspection', async () => {
