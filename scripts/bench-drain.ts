@@ -5,7 +5,7 @@ import type { Cluster } from '../src/kube/cluster.ts';
 import type { KubeObject } from '../src/kube/object.ts';
 import { forecastDrain } from '../src/maintenance/forecast/forecast.ts';
 import { readClusterView } from '../src/maintenance/forecast/read-cluster-view.ts';
-import { drainBudget, drainNode, drainPod, readyScaled } from '../test/support/drain-objects.ts';
+import { drainBudget, drainNode, drainPod, scaled } from '../test/support/drain-objects.ts';
 
 const [NODES, PODS, REPLICAS] = [500, 15_000, 10];
 const APPS = PODS / REPLICAS;
@@ -46,7 +46,7 @@ async function measure(namespaces: number) {
   const cluster: Pick<Cluster, 'version' | 'list' | 'get'> = {
     version: () => counted('v1.36.2'),
     list: ({ kind }) => counted({ items: objects[kind] ?? [], resourceVersion: '1' }),
-    get: ({ kind, name }) => counted(readyScaled(`${kind}/${name}`, REPLICAS)),
+    get: ({ kind, name }) => counted(scaled(`${kind}/${name}`, REPLICAS)),
   };
   const cpu = process.cpuUsage();
   const start = performance.now();

@@ -62,11 +62,6 @@ export function scaled(of: string, replicas: number, namespace = 'default'): Kub
   return { apiVersion: 'apps/v1', kind, metadata: { name, namespace, uid: uidOf(of) }, spec: { replicas } };
 }
 
-/** A controller with all its pods Ready. */
-export function readyScaled(of: string, replicas: number): KubeObject {
-  return { ...scaled(of, replicas), status: { readyReplicas: replicas } };
-}
-
 /** A PodDisruptionBudget of the pods with a label `app`. */
 export function drainBudget(name: string, app: string, spec: JsonObject, namespace = 'default'): KubeObject {
   const metadata = { name, namespace };

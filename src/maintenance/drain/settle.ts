@@ -1,29 +1,31 @@
 import { settle, unlessRefused } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { numberAt } from '../../kubelet/documents/values.ts';
-import { isToEvict, readDrainPod } from '../forecast/drain-pod.ts';
+import { type DrainPod, isToEvict, readDrainPod } from '../forecast/drain-pod.ts';
 import { notSettled } from './drain-problems.ts';
 import type { HoldRun } from './hold.ts';
 
 /** A controller whose pods are evicted, and how many of its pods were Ready before. */
 export interface EvictedWorkload {
-  readonly ref: ObjectRef;
+  readonly ref: ObjectRef & { readonly namespace: string };
   readonly uid: string;
   /** `StatefulSet shop/db`. */
   readonly name: string;
   readonly readyBefore: number;
 }
 
-/** Controllers that report the number of their Ready pods. Pods of a Job may just finish; other controllers are not observed. */
+/** Pods of a Job may just finish; controllers of other kinds are not observed. */
 const OBSERVED: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'ReplicationController']);
 const AT_ONCE = 8;
-const POLL_MS = 2_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 10_000;
 
-/** The controllers of the pods that a drain evicts, one request each. What cannot be read is not observed. */
+/** The controllers of the pods that a drain evicts. What cannot be read is not observed. */
 export async function readEvictedWorkloads(cluster: Cluster, pods: readonly KubeObject[]): Promise<readonly EvictedWorkload[]> {
   const evicted = pods.map(readDrainPod).filter((pod) => isToEvict(pod, { selects: () => true }));
   const controllers = new Map(
@@ -31,16 +33,33 @@ export async function readEvictedWorkloads(cluster: Cluster, pods: readonly Kube
       controller === null || !OBSERVED.has(controller.kind) ? [] : [[controller.uid, { ...controller, namespace }] as const],
     ),
   );
-  const found = await inParallel([...controllers.values()], AT_ONCE, async ({ uid, ...ref }): Promise<readonly EvictedWorkload[]> => {
-    const object = await unlessRefused(cluster.get(ref));
-    const readyBefore = object === null || object.metadata.uid !== uid ? 0 : readyOf(object).ready;
+  const found = await podsByController(cluster, [...controllers.values()]);
+  return [...controllers.values()].flatMap(({ uid, ...ref }) => {
+    const readyBefore = readyOf(found.get(ref.namespace)?.get(uid));
     return readyBefore === 0 ? [] : [{ ref, uid, name: `${ref.kind} ${ref.namespace}/${ref.name}`, readyBefore }];
   });
-  return found.flat();
 }
 
-function readyOf(object: KubeObject): { readonly ready: number; readonly replicas: number } {
-  return { ready: numberAt(object, 'status.readyReplicas') ?? 0, replicas: numberAt(object, 'spec.replicas') ?? 1 };
+type PodsOfNamespace = ReadonlyMap<string, readonly DrainPod[]>;
+
+/** The running or starting pods by the UID of their controller, by namespace: one list each; null: it cannot be read. */
+async function podsByController(
+  cluster: Cluster,
+  places: readonly { readonly namespace: string }[],
+): Promise<ReadonlyMap<string, PodsOfNamespace | null>> {
+  const namespaces = [...new Set(places.map(({ namespace }) => namespace))];
+  const found = await inParallel(namespaces, AT_ONCE, async (namespace) => {
+    const list = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace }));
+    const pods = list?.items.map(readDrainPod).filter(({ isTerminating, phase }) => !isTerminating && !ENDED.has(phase));
+    return [namespace, pods === undefined ? null : groupBy(pods, ({ controller }) => controller?.uid ?? '')] as const;
+  });
+  return new Map(found);
+}
+
+const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
+
+function readyOf(pods: readonly DrainPod[] = []): number {
+  return pods.filter(({ isReady }) => isReady).length;
 }
 
 /**
@@ -65,12 +84,16 @@ export async function waitSettled(
     { clock: run.clock, reporter, signal, host: { name: node } },
     {
       probe: async () => {
-        left = (await inParallel(waiting, AT_ONCE, (workload) => missingPods(cluster, workload))).flat();
+        const pods = await podsByController(
+          cluster,
+          waiting.map(({ ref }) => ref),
+        );
+        left = (await inParallel(waiting, AT_ONCE, (each) => missingPods(cluster, each, pods.get(each.ref.namespace)))).flat();
         waiting = left.map(({ workload }) => workload);
         return left.length === 0 ? { done: true } : { pending: left };
       },
       timeoutMs,
-      pauseMs: () => POLL_MS,
+      pauseMs: (_, tries) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)),
       timedOut: () => false,
       describe: (pending, waitedMs) =>
         `waiting for the evicted pods to be Ready elsewhere, ${Math.round(waitedMs / 1000)} s: ${pending.map(({ text }) => text).join(', ')}`,
@@ -95,13 +118,20 @@ export async function waitSettled(
   }
 }
 
-/** Empty: none are missing, or the controller was deleted. One that cannot be read now is not settled. */
-async function missingPods(cluster: Cluster, workload: EvictedWorkload) {
+/**
+ * Empty: none are missing, or the controller was deleted. One that cannot be read now is not settled. The controller is read
+ * only if it has fewer pods than before: it may have been scaled.
+ */
+async function missingPods(cluster: Cluster, workload: EvictedWorkload, found: PodsOfNamespace | null = null) {
   const { ref, uid, name, readyBefore } = workload;
+  const unread = [{ workload, text: `${name} (cannot be read)` }];
+  if (found === null) return unread;
+  const pods = found.get(uid) ?? [];
+  const ready = readyOf(pods);
+  const missing = (wanted: number) => (ready >= wanted ? [] : [{ workload, text: `${name} (${ready} of ${wanted} Ready)` }]);
+  if (pods.length >= readyBefore) return missing(readyBefore);
   const read = await settle(cluster.get(ref));
-  if ('error' in read) return [{ workload, text: `${name} (cannot be read)` }];
+  if ('error' in read) return unread;
   if (read.value === null || read.value.metadata.uid !== uid) return [];
-  const { ready, replicas } = readyOf(read.value);
-  const wanted = Math.min(readyBefore, replicas);
-  return ready >= wanted ? [] : [{ workload, text: `${name} (${ready} of ${wanted} Ready)` }];
+  return missing(Math.min(readyBefore, numberAt(read.value, 'spec.replicas') ?? 1));
 }

@@ -3,10 +3,11 @@ import { AppError } from '../../../src/base/errors.ts';
 import type { Impact } from '../../../src/host/plan/impact.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { type ResourceType, resourceOf } from '../../../src/kube/resources.ts';
 import { takeHold } from '../../../src/maintenance/drain/hold.ts';
 import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
 import { cordonOwner, isCordoned } from '../../../src/maintenance/node-hold.ts';
-import { drainBudget, drainNode as node, drainPod as pod, readyScaled, scaled } from '../../support/drain-objects.ts';
+import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
 import { drainWorld, put } from '../../support/drain-world.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 
@@ -67,32 +68,54 @@ describe('a change of a node', () => {
     expect(world.cluster.calls.filter((call) => /^(patch|evict)/.test(call))).toEqual([]);
   });
 
-  it('ends when the controllers of the evicted pods have as many Ready pods as before', async () => {
-    const objects = [node('n1'), node('n2'), readyScaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
-    const world = drainWorld(objects);
-    const web = readyScaled('ReplicaSet/web', 2);
-    world.clock.at(500, () => put(world.cluster, { ...web, status: { readyReplicas: 1 } }));
-    world.clock.at(60_000, () => put(world.cluster, web));
-    const { result } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
-    expect(result).toBe('changed');
-    expect(world.clock.elapsedMs).toBeGreaterThanOrEqual(60_000);
-    expect(world.clock.elapsedMs).toBeLessThan(70_000);
-    const waiting = world.reporter.events.find(({ code }) => code === 'WAITING');
-    expect(waiting?.message).toContain('waiting for the evicted pods to be Ready elsewhere, 0 s: ReplicaSet default/web (1 of 2 Ready)');
-    expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
-  });
+  describe('waits until the controllers of the evicted pods have as many Ready pods as before', () => {
+    const WEB = [node('n1'), node('n2'), scaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
+    const DB = [scaled('StatefulSet/db', 1, 'shop'), pod('db-0', 'n1', { of: 'StatefulSet/db', namespace: 'shop' })];
+    const settling = async (objects: readonly KubeObject[], world: ReturnType<typeof drainWorld>) => {
+      const { result, after } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
+      const ended = world.cluster.calls.findLastIndex((call) => call.startsWith('patch'));
+      return { result, after, requests: world.cluster.calls.slice(ended + 1).filter((call) => !/ Node(\/| |$)/.test(call)) };
+    };
 
-  it('continues with a warning if they have fewer Ready pods after --settle', async () => {
-    const objects = [node('n1'), node('n2'), readyScaled('ReplicaSet/web', 2), pod('web-0', 'n1'), pod('web-1', 'n2')];
-    const world = drainWorld(objects);
-    const web = { ...readyScaled('ReplicaSet/web', 2), status: { readyReplicas: 1 } };
-    world.clock.at(500, () => put(world.cluster, web));
-    const { result, after } = await perform({ objects, policy: { settleMs: 120_000 } }, world);
-    expect([result, after]).toEqual(['changed', SERVING]);
-    const message = expect.stringContaining(
-      'not known to have as many Ready pods as before the drain: ReplicaSet default/web (1 of 2 Ready). The run continues',
-    );
-    expect(world.reporter.events.at(-1)).toMatchObject({ level: 'warning', code: 'PODS_NOT_SETTLED', host: 'n1', message });
+    it('with one list of pods for each namespace, and pauses that grow', async () => {
+      const objects = [...WEB, ...DB];
+      const world = drainWorld(objects, { startMs: 60_000 });
+      const { result, requests } = await settling(objects, world);
+      expect(result).toBe('changed');
+      expect(world.clock.elapsedMs).toBeGreaterThanOrEqual(60_000);
+      expect(world.clock.elapsedMs).toBeLessThan(75_000);
+      expect(new Set(requests)).toEqual(new Set(['list Pod in default', 'list Pod in shop']));
+      expect(requests.length).toBeLessThanOrEqual(2 * 11);
+      const waiting = world.reporter.events.find(({ code }) => code === 'WAITING');
+      expect(waiting?.message).toContain(
+        'waiting for the evicted pods to be Ready elsewhere, 0 s: ReplicaSet default/web (1 of 2 Ready), StatefulSet shop/db (0 of 1 Ready)',
+      );
+      expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
+    });
+
+    it('and no longer for a controller that was scaled down or deleted', async () => {
+      const objects = [...WEB, ...DB];
+      const world = drainWorld(objects, { startMs: 1_000_000 });
+      world.clock.at(30_000, () => {
+        put(world.cluster, scaled('ReplicaSet/web', 1));
+        world.cluster.store.remove(resourceOf('apps/v1', 'StatefulSet') as ResourceType, 'shop', 'db');
+        const left = world.cluster.store.list(resourceOf('v1', 'Pod') as ResourceType).filter(({ metadata }) => metadata.name !== 'web-1');
+        put(world.cluster, ...left.map((each) => ({ ...each, status: { phase: 'Failed' } })));
+      });
+      expect((await settling(objects, world)).result).toBe('changed');
+      expect(world.clock.elapsedMs).toBeLessThan(45_000);
+      expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
+    });
+
+    it('and continues with a warning after --settle', async () => {
+      const world = drainWorld(WEB, { startMs: 1_000_000 });
+      const { result, after } = await settling(WEB, world);
+      expect([result, after]).toEqual(['changed', SERVING]);
+      const message = expect.stringContaining(
+        'not known to have as many Ready pods as before the drain: ReplicaSet default/web (1 of 2 Ready). The run continues',
+      );
+      expect(world.reporter.events.at(-1)).toMatchObject({ level: 'warning', code: 'PODS_NOT_SETTLED', host: 'n1', message });
+    });
   });
 
   it('is made with a warning on a node whose pods the credentials may not list; not with --no-drain', async () => {
