@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster } from '../src/kube/cluster.ts';
 import type { KubeObject } from '../src/kube/object.ts';
-import { forecastDrain } from '../src/maintenance/forecast/forecast.ts';
+import { drainForecaster } from '../src/maintenance/forecast/forecast.ts';
 import { readClusterView } from '../src/maintenance/forecast/read-cluster-view.ts';
 import { drainBudget, drainNode, drainPod, scaled } from '../test/support/drain-objects.ts';
 
@@ -54,7 +54,7 @@ async function measure(namespaces: number) {
   const read = performance.now();
   const rules = { ignoreDaemonSets: true, deleteEmptyDirData: false, force: false, gracePeriodSeconds: null, selects: () => true };
   const names = of(NODES, (i) => `n${i}`);
-  const { nodes, budgets, atOnce } = forecastDrain(view, names, rules, null);
+  const { nodes, budgets, atOnce } = drainForecaster(view)(names, rules, null);
   const end = performance.now();
   return {
     namespaces,

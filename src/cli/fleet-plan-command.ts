@@ -151,10 +151,11 @@ async function planAndPrint(services: Services, request: FleetPlanRequest, page:
       ...watch,
       reporter: plan.format === 'text' ? withoutCluster(watch.reporter) : watch.reporter,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
-      planned: ({ outcomes, canary, batches, access, document }) => {
+      planned: ({ outcomes, canary, batches, access, document, drainForecast }) => {
         watch.close();
         if (access !== null) page?.useCluster(access.cluster);
-        if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
+        if (document !== null && plan.format !== 'text')
+          services.output.stdout(renderDocument({ ...document, ...(drainForecast === null ? {} : { drainForecast }) }, plan.format));
         else if (markdown !== null) services.output.stdout(markdown.planMarkdown(outcomes, { access, canary, batches }));
         else {
           const lines = foldedLines(outcomes, plan);

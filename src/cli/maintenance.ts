@@ -13,6 +13,7 @@ import {
 import type { DrainOutcome } from '../maintenance/drain/drain-nodes.ts';
 import { forecastLine, namesOf } from '../maintenance/drain/drain-problems.ts';
 import type { DrainForecast, NodeForecast } from '../maintenance/forecast/forecast.ts';
+import { drainForecastDocument } from '../maintenance/forecast/forecast-document.ts';
 import { outcomesText } from '../maintenance/member-outcome.ts';
 import type { Services } from './output/services.ts';
 import { type OutputRequest, renderDocument } from './output/show-document.ts';
@@ -47,7 +48,7 @@ export async function runDrain(services: Services, { output, ...request }: Drain
       forecast: (forecast, held) => {
         if (isText && (request.dryRun || verbosity > 0)) services.output.stdout(joinLines(forecastText(forecast, held)));
         else if (isText) services.output.stderr(joinLines(warningText(forecast)));
-        else if (request.dryRun) services.output.stdout(renderDocument(forecastDocument(forecast, held), format));
+        else if (request.dryRun) services.output.stdout(renderDocument(drainForecastDocument(forecast, held), format));
       },
     },
   );
@@ -97,11 +98,6 @@ function detailsOf({ daemonSet, mirror, blockers, unplaced, longGrace, hostPath 
 /** Lines for nodes that will wait; others need none before the run. */
 function warningText({ nodes }: DrainForecast): readonly string[] {
   return nodes.filter(({ state }) => state === 'waits').map((node) => `${node.node}: ${forecastLine(node)}`);
-}
-
-function forecastDocument(forecast: DrainForecast, held: ReadonlyMap<string, string>): object {
-  const nodes = forecast.nodes.map((node) => ({ ...node, held: held.get(node.node) ?? null }));
-  return { apiVersion: API_VERSION, kind: 'DrainForecast', ...forecast, nodes };
 }
 
 function resultDocument(outcomes: readonly DrainOutcome[]): object {

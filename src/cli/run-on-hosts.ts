@@ -10,6 +10,7 @@ import {
   type CommandScope,
   closingOpened,
   type HostsCommand,
+  type HostsResult,
   type HostsSettings,
   isShown,
   runTargets,
@@ -17,7 +18,6 @@ import {
 import type { Change } from '../host/plan/change.ts';
 import { hasChangesOrDeferred, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
-import type { PlannedBatch } from '../maintenance/next-step.ts';
 import type { Services } from './output/services.ts';
 import { type PlanRequest, renderPlan, requireTerminal, showPlanText, type WithPlan } from './output/show-plan.ts';
 import { shownBefore } from './output/shown-before.ts';
@@ -75,7 +75,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     const { outcomes, failure } = result;
     const results = outcomes.flatMap((outcome) => (outcome.plan !== null && isShown(outcome, run) ? [outcome.plan] : []));
     if (isSingle && failure !== null && results.length === 0) throw failure;
-    const plan = documentOf(command, { results, batches: result.batches }, output);
+    const plan = documentOf(command, { ...result, results }, output);
     if (run.dryRun || output.format !== 'text') {
       const report = isSingle || output.format !== 'text' ? null : await import('./fleet-report.ts');
       const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
@@ -160,11 +160,17 @@ async function approve(
 
 function documentOf(
   { warnings, cluster, skippedPhases, changesNoHost = false }: HostsCommand,
-  { results, batches }: { readonly results: readonly WorkflowResult[]; readonly batches: readonly PlannedBatch[] },
+  { results, batches, drainForecast }: { readonly results: readonly WorkflowResult[] } & Pick<HostsResult, 'batches' | 'drainForecast'>,
   { showOrigin }: Pick<PlanRequest, 'showOrigin'>,
 ) {
   const hosts = results.map(({ host: { origins, ...host } }) => (showOrigin && origins !== undefined ? { ...host, origins } : host));
   const inOrder = batches.length > 1 ? { batches: batches.map(({ names }) => names) } : {};
   const document = planDocument(hosts, [...warnings, ...results.flatMap((result) => result.warnings)], cluster);
-  return { ...document, ...(changesNoHost ? { hosts: [] } : {}), ...(skippedPhases === undefined ? {} : { skippedPhases }), ...inOrder };
+  return {
+    ...document,
+    ...(changesNoHost ? { hosts: [] } : {}),
+    ...(skippedPhases === undefined ? {} : { skippedPhases }),
+    ...inOrder,
+    ...(drainForecast === null ? {} : { drainForecast }),
+  };
 }

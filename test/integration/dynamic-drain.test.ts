@@ -8,7 +8,7 @@ import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { CORDON_ANNOTATION, isCordoned } from '../../src/maintenance/node-hold.ts';
-import { drainPod } from '../support/drain-objects.ts';
+import { drainBudget, drainPod } from '../support/drain-objects.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
 
@@ -83,6 +83,22 @@ describe('dynamic assign of a change that needs a drained node', () => {
     const refused = await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run');
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('PODS_AT_RISK')]);
     expect((await assign('topologyManagerScope: pod\nmaxPods: 1', '--dry-run', '--allow-pod-loss')).code).toBe(0);
+  });
+
+  it('shows the forecast of the drains in the document of a dry run, and warns of those that are blocked', async () => {
+    await fleet.cluster.create(drainBudget('pdb', 'web', { maxUnavailable: 0 }));
+    const drain = await runCommand(
+      ['drain', ...NODES, '--ignore-daemonsets', '--dry-run', '-o', 'json', '--kubeconfig', join(directory, 'admin.conf')],
+      { services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }) },
+    );
+    const expected = JSON.parse(drain.stdout);
+    expect(expected.nodes).toMatchObject([{ state: 'blocked' }, { state: 'blocked' }]);
+    const { code, stdout, stderr } = await assign('topologyManagerScope: pod', '--dry-run', '-o', 'json');
+    expect([code, JSON.parse(stdout).drainForecast]).toEqual([0, expected]);
+    expect(stderr).toMatch(/n1.*cannot be drained: PodDisruptionBudget default\/pdb never allows an eviction.*\[DRAIN_FORECAST\]/);
+    const refused = await assign('topologyManagerScope: pod', '--dry-run', '-o', 'json', '--no-drain');
+    expect(JSON.parse(refused.stdout)).not.toHaveProperty('drainForecast');
+    expect(JSON.parse((await assign('eventRecordQPS: 7', '--dry-run', '-o', 'json')).stdout)).not.toHaveProperty('drainForecast');
   });
 
   it('refuses it with --no-drain', async () => {

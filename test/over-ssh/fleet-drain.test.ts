@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -83,6 +83,27 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
     expect(await pods()).toEqual(['web-0']);
     await cluster.delete({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', namespace: 'default', name: 'pdb' });
     await expectServing();
+  });
+
+  it('is forecast in the documents of plans as by drain --dry-run, and first in the report', async () => {
+    await cluster.create(drainBudget('pdb', 'web', { minAvailable: 1 }));
+    const own = ['--kubeconfig', lab.kubeconfig, '--dry-run', '-o', 'json'];
+    const drain = await runCommand(['drain', 'node2', '--ignore-daemonsets', ...own]);
+    const expected = JSON.parse(drain.stdout);
+    expect(expected).toMatchObject({ kind: 'DrainForecast', nodes: [{ node: 'node2', state: 'blocked', held: null }], atOnce: 1 });
+    const report = join(directory, 'plan.html');
+    const words = ['--allow', 'drain', '--limit', 'node2', '-o', 'json', '--report', report];
+    const planned = await run('maxPods: 50, topologyManagerScope: pod', 'plan', ...words);
+    expect(JSON.parse(planned.stdout).drainForecast).toEqual(expected);
+    const [, problem = ''] = /id="problems".*?<tr data-row>(.*?)<\/tr>/s.exec(readFileSync(report, 'utf8')) ?? [];
+    for (const text of ['node2', 'cannot drain: PodDisruptionBudget default/pdb never allows an eviction', 'Scale up'])
+      expect(problem).toContain(text);
+    const target = ['--host', 'node2', '--ssh-config', lab.sshConfig, '--set', 'topologyManagerScope=pod', '--allow', 'drain'];
+    const upgraded = await runCommand(['upgrade', 'node', ...target, ...own]);
+    expect(JSON.parse(upgraded.stdout).drainForecast).toEqual(expected);
+    const unchanged = await run('maxPods: 50', 'plan', ...words);
+    expect(JSON.parse(unchanged.stdout)).not.toHaveProperty('drainForecast');
+    await cluster.delete({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', namespace: 'default', name: 'pdb' });
   });
 
   it('drains the nodes one after the other, and returns them to service', async () => {

@@ -5,6 +5,8 @@ import type { HostOutcome, HostStatus } from '../../src/fleet/run/fleet.ts';
 import type { HostCertificate, HostStatusRow } from '../../src/fleet/use-cases/fleet-status.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import type { FieldChange } from '../../src/host/plan/impact.ts';
+import { drainForecastWarning } from '../../src/maintenance/drain/drain-problems.ts';
+import type { NodeForecast } from '../../src/maintenance/forecast/forecast.ts';
 import { type TimedEvent, timelinesOfEvents } from './replay-run.ts';
 
 export const STARTED = new Date('2030-01-01T00:00:00Z');
@@ -32,11 +34,12 @@ export interface PlannedHostInput {
   readonly before?: string;
   readonly content?: string | SensitiveText;
   readonly warning?: string;
+  readonly drain?: NodeForecast;
 }
 
 /** A host whose config.yaml is written. */
 export function plannedHost(host: string, input: PlannedHostInput = {}): HostOutcome {
-  const { status = 'pending', fields = [RAISED], before = 'maxPods: 110\n', content = 'maxPods: 200\n', warning } = input;
+  const { status = 'pending', fields = [RAISED], before = 'maxPods: 110\n', content = 'maxPods: 200\n', warning, drain } = input;
   const change: HostChange = {
     kind: 'write-file',
     path: '/var/lib/kubelet/config.yaml',
@@ -48,9 +51,13 @@ export function plannedHost(host: string, input: PlannedHostInput = {}): HostOut
     reason: 'its content differs',
     ...(fields.length === 0 ? {} : { impact: fields[0]?.impact ?? 'safe', fields }),
   };
-  const warnings = warning === undefined ? [] : [{ code: 'SOME_WARNING', message: warning }];
+  const forecast = drain === undefined ? null : drainForecastWarning(drain);
+  const warnings = [
+    ...(warning === undefined ? [] : [{ code: 'SOME_WARNING', message: warning }]),
+    ...(forecast === null ? [] : [forecast]),
+  ];
   const plan = { name: host, own: { node: host }, phases: [{ phase: 'kubelet-start', plan: { changes: [change] } }] };
-  return { host, status, error: null, plan: { host: plan, warnings, refusals: [] } };
+  return { host, status, error: null, plan: { host: plan, warnings, refusals: [], ...(drain === undefined ? {} : { drain }) } };
 }
 
 /** A host without a plan. */

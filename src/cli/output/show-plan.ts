@@ -7,6 +7,7 @@ import { shownChanges, subjectOfHostChange } from '../../fleet/plan/operations.t
 import type { ClusterChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../../host/plan/document.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { Output, Services } from './services.ts';
 import { fieldText, shortLines, styledImpact } from './short-plan.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
@@ -195,16 +196,18 @@ interface ClusterPlan {
   /** Null: unreachable. */
   readonly cluster: ClusterName | null;
   readonly warnings?: readonly Warning[];
+  /** The drains before the changes; null: no node is drained. */
+  readonly drainForecast?: DrainForecastDocument | null;
 }
 
 /** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
 export function showClusterPlan(
   services: Services,
   output: OutputRequest & Pick<PlanRequest, 'failsIfChanged'>,
-  { phase, plans, cluster, warnings = [] }: ClusterPlan,
+  { phase, plans, cluster, warnings = [], drainForecast = null }: ClusterPlan,
 ): ExitCode {
   const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
-  const shown = { ...document, hosts: [] };
+  const shown = { ...document, hosts: [], ...(drainForecast === null ? {} : { drainForecast }) };
   showPlanText(services.output, renderPlan(shown, output), output);
   return output.failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
 }

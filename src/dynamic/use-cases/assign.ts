@@ -2,7 +2,7 @@ import { AppError, type Problem } from '../../base/errors.ts';
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
-import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact } from '../../host/plan/impact.ts';
+import { type FieldChange, formatFieldChange, formatImpact, highestImpact, type Impact, needsDrain } from '../../host/plan/impact.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isControlPlaneNode } from '../../kube/node-place.ts';
@@ -159,6 +159,17 @@ export function planRollout(
   return [...[...rights.values()].map((restored) => ({ changes: restored })), ...(push === null ? [] : [push.plan]), ...noops, ...planned];
 }
 
+/** The nodes whose assignment needs a drained node. */
+export function nodesToDrain({ nodes, targets, fields }: Assignment): readonly string[] {
+  const changed = nodes.filter((node) => !sameSource(node.source.source, desiredOf(targets, node)));
+  return changed.map(({ name }) => name).filter((name) => needsDrain(impactOn(fields, name)));
+}
+
+/** Null: no field of the running configuration changes, or the configuration is unknown. */
+function impactOn(fields: Assignment['fields'], name: string): Impact | null {
+  return highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
+}
+
 /**
  * Executes an assignment: batch by batch, or with `wait: none` on all nodes at once.
  * @returns the result of the rollout; with `wait: none` a success
@@ -179,7 +190,7 @@ export async function executeAssignment(
   await assignAll(ports, cluster, { nodes: silent, targets }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
-  const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
+  const impactOf = (name: string): Impact | null => impactOn(fields, name);
   const controlPlanes = new Set(nodes.flatMap(({ name, labels }) => (isControlPlaneNode(labels) ? [name] : [])));
   const isControlPlane = (name: string): boolean => controlPlanes.has(name);
   const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf, isControlPlane };

@@ -92,10 +92,12 @@ const savedPlan = z
       )
       .readonly(),
     highestImpact,
+    /** Of the printed plan only: apply ignores it. */
+    drainForecast: optional(jsonObject),
   })
   .readonly();
 
-export type SavedPlan = z.infer<typeof savedPlan>;
+export type SavedPlan = Omit<z.infer<typeof savedPlan>, 'drainForecast'>;
 export type SavedHost = SavedPlan['hosts'][number];
 export type PlanContext = Omit<SavedPlan, 'apiVersion' | 'kind' | 'id' | 'validity' | 'changes' | 'overlays' | 'hosts' | 'highestImpact'>;
 
@@ -179,10 +181,11 @@ export function readPlan(content: string, file: string): SavedPlan {
     const [issue] = read.error.issues;
     throw invalid(file, `${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'is not a plan'}`);
   }
-  const { id, validity, ...body } = read.data;
+  const { drainForecast: _, ...saved } = read.data;
+  const { id, validity, ...body } = saved;
   const { digest, ...times } = validity;
   if (digestOf(body) !== id || digestOf({ id, ...times }) !== digest) throw invalid(file, 'the file was edited after saving');
-  return read.data;
+  return saved;
 }
 
 /** Matches the kind of a fleet file, in YAML or JSON. */

@@ -4,6 +4,7 @@ import type { ClusterName } from '../../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
+import { drainRefused } from '../../maintenance/drain/drain-problems.ts';
 import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
 import type { MemberState } from '../../maintenance/next-step.ts';
@@ -236,24 +237,37 @@ function censusOf(pairs: readonly (readonly [value: string, host: string])[]): V
   return [...groupBy(pairs, ([value]) => value)].map(([value, same]) => ({ value, hosts: same.map(([, host]) => host) }));
 }
 
-/** Equal problems of several hosts become one; errors come before warnings. */
+/** Equal problems of several hosts become one: first the drains that were or would be refused, then errors, then warnings. */
 function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutcome[]): readonly SharedProblem[] {
   const warnings = outcomes.flatMap(({ host, plan }): readonly Problem[] => {
     const ofPhases = plan?.host.phases.flatMap((phase) => phase.plan.warnings ?? []) ?? [];
-    return [...(plan?.warnings ?? []), ...ofPhases].map(({ code, message, field }) => ({
-      host,
-      severity: 'warning',
-      code,
-      message,
-      path: field,
-    }));
+    const isBlocked = plan?.drain?.state === 'blocked';
+    return [...(plan?.warnings ?? []), ...ofPhases].flatMap(({ code, message, field }) =>
+      isBlocked && code === 'DRAIN_FORECAST' ? [] : [{ host, severity: 'warning', code, message, path: field }],
+    );
   });
-  const all = [...errors, ...warnings].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
+  const rank = (problem: Problem): number => (isWarning(problem) ? 2 : problem.code === 'DRAIN_BLOCKED' ? 0 : 1);
+  const sorted = [...errors, ...warnings].toSorted((a, b) => rank(a) - rank(b));
+  const all = [...outcomes.flatMap(blockedDrains), ...sorted];
   return [...groupBy(all, ({ host: _, ...problem }) => JSON.stringify(problem)).values()].map((same) => {
     const [{ host: _, ...problem }] = same as [Problem];
     const hosts = [...new Set(same.flatMap(({ host }) => host ?? []))];
     return { severity: isWarning(problem) ? 'warning' : 'error', problem, hosts };
   });
+}
+
+/** Why the drain of a planned host would be refused, with what frees it. */
+function blockedDrains({ host, plan }: HostOutcome): readonly Problem[] {
+  const drain = plan?.drain;
+  if (drain === undefined) return [];
+  const problems = drainRefused({ nodes: [drain] })?.problems ?? [];
+  return problems.map(({ message, hint }) => ({
+    host,
+    severity: 'warning',
+    code: 'DRAIN_FORECAST',
+    message: `Node ${drain.node}: ${message}`,
+    hint,
+  }));
 }
 
 function isWarning({ severity }: Problem): boolean {

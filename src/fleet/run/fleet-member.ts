@@ -2,8 +2,8 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { ParseText } from '../../host/facts/parse-text.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
-import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { RolloutMember } from '../../maintenance/next-step.ts';
+import type { HostResult } from './member-results.ts';
 
 /** A host of a run. */
 export interface FleetMember extends Pick<RolloutMember, 'stage' | 'zone'> {
@@ -34,7 +34,7 @@ export interface MemberPorts {
 
 /** An inspected host with its plan. */
 export interface OpenMember {
-  readonly planned: WorkflowResult;
+  readonly planned: HostResult;
   /**
    * Applies the plan.
    * @param signal stops the run between changes; absent: the run is completed

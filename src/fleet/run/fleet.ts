@@ -3,13 +3,12 @@ import { type AppError, isAppError, type Problem, settle } from '../../base/erro
 import type { Reporter } from '../../base/reporter.ts';
 import { parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
 import { hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
-import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { BatchGates, GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
 import type { FleetMember, MemberPorts, OpenMember } from './fleet-member.ts';
-import { blockedReason, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
+import { blockedReason, type HostResult, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
 
 /** Result of a host. */
 export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced' | 'in-progress'>;
@@ -20,7 +19,7 @@ export interface HostOutcome {
   readonly node?: string | undefined;
   readonly status: HostStatus;
   /** The plan or result, as far as available. */
-  readonly plan: WorkflowResult | null;
+  readonly plan: HostResult | null;
   readonly error: AppError | null;
 }
 

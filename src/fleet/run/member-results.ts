@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import { hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
+import type { NodeForecast } from '../../maintenance/forecast/forecast.ts';
 
 /** Why no further host is changed although the failures permit it; null: none is down. */
 export function blockedReason(down: readonly string[]): string | null {
@@ -31,8 +32,14 @@ export function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
   return NO_ROUTE.test(code);
 }
 
+/** The plan of a host, and what its change needs in the cluster. */
+export interface HostResult extends WorkflowResult {
+  /** The drain before the change. Absent: the node is not drained, or the drain was not forecast. */
+  readonly drain?: NodeForecast;
+}
+
 /** The result of a host that is only planned. `clashes`: problems with the Nodes of other hosts of the run. */
-export function plannedOutcome(planned: WorkflowResult, clashes: readonly Problem[]) {
+export function plannedOutcome(planned: HostResult, clashes: readonly Problem[]) {
   const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
   const error = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
   const status = error ? ('refused' as const) : hasChangesOrDeferred(planned.host) ? ('pending' as const) : ('unchanged' as const);

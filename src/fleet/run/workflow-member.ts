@@ -16,13 +16,14 @@ import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import { drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
+import { drainForecastWarning, drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import { type HoldRun, nodeRef } from '../../maintenance/drain/hold.ts';
-import { drainWarning, whileDrained } from '../../maintenance/drain/while-drained.ts';
-import type { ClusterView } from '../../maintenance/forecast/forecast.ts';
+import type { RunForecast } from '../../maintenance/drain/run-forecast.ts';
+import { whileDrained } from '../../maintenance/drain/while-drained.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet-member.ts';
+import type { HostResult } from './member-results.ts';
 
 export interface WorkflowMember {
   readonly name: string;
@@ -48,7 +49,7 @@ export interface Draining {
   /** Absent: the drains are only forecast. */
   readonly run?: HoldRun;
   /** Reads the cluster once for all hosts. Absent: nodes are drained. */
-  readonly forecast?: (cluster: Cluster) => Promise<ClusterView>;
+  readonly forecast?: (cluster: Cluster) => Promise<RunForecast>;
   /** The Nodes that are control planes, read once for all hosts. */
   readonly controlPlanes?: (cluster: Cluster) => Promise<ReadonlySet<string>>;
   /** The Nodes that earlier runs left cordoned, read once for all hosts. */
@@ -129,19 +130,21 @@ async function isNodeDown(
   return 'error' in result || result.value;
 }
 
-/** Adds a warning to the plan of a node whose drain would be refused or wait. What cannot be read causes none. */
+/** Adds the forecast of the drain, and a warning if the drain would be refused or wait. What cannot be read causes none. */
 async function withForecast(
   draining: Draining | undefined,
   { planned, node, context }: { readonly planned: WorkflowResult; readonly node: string | null; readonly context: PhaseContext },
-): Promise<WorkflowResult> {
+): Promise<HostResult> {
   const { cluster, reporter, host } = context;
   const isNeeded = needsDrain(impactOfPlan(planned.host));
   if (draining?.forecast === undefined || !draining.policy.isAllowed || node === null || cluster === null || !isNeeded) return planned;
-  const view = await unlessRefused(draining.forecast(cluster));
-  const message = view === null ? null : drainWarning(view, node, draining.policy);
-  if (message === null) return planned;
-  reporter.report({ level: 'warning', code: 'DRAIN_FORECAST', host: host.name, message });
-  return { ...planned, warnings: [...planned.warnings, { code: 'DRAIN_FORECAST', message }] };
+  const forecast = await unlessRefused(draining.forecast(cluster));
+  if (forecast === null) return planned;
+  const drain = forecast.ofNode(node);
+  const warning = drainForecastWarning(drain);
+  if (warning === null) return { ...planned, drain };
+  reporter.report({ level: 'warning', ...warning, host: host.name });
+  return { ...planned, drain, warnings: [...planned.warnings, warning] };
 }
 
 /** Warns of a node that an earlier run left cordoned: a run that does not change the node does not uncordon it either. */

@@ -36,6 +36,7 @@ export async function runApproved(
   return {
     ...result,
     batches: planned.batches,
+    drainForecast: planned.drainForecast,
     failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: settings.rules !== undefined }),
   };
 }

@@ -5,6 +5,7 @@ import {
   type AssignmentRequest,
   checkAssignment,
   executeAssignment,
+  nodesToDrain,
   planRollout,
 } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout } from '../../dynamic/use-cases/perform-rollout.ts';
@@ -17,9 +18,10 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { drainingOf } from './draining.ts';
+import { drainingOf, forecastDrains } from './draining.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 import { chooseRollout, type GatesRequest, openGates } from './open-gates.ts';
 
@@ -80,6 +82,8 @@ export type NodesRequest = Omit<AssignToNodesRequest, 'assigned' | 'force' | 'al
 export interface PlannedAssignment {
   readonly plans: readonly PhasePlan[];
   readonly cluster: Cluster;
+  /** Null: no node is drained, or the drains are not known. */
+  readonly drainForecast: DrainForecastDocument | null;
 }
 
 /**
@@ -113,13 +117,14 @@ export async function assignToNodes(
     const rollout = await withNamedCanaries(services, request, { cluster, ...checked });
     const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
     const recorded = { id: await services.newId(), command, sha256Of } as const;
-    const plan = (): PlannedAssignment => ({
-      plans: planRollout(checked, rollout, assignedBy(services, { ...request, recorded })),
-      cluster,
-    });
-    if (request.run.dryRun) return { kind: 'planned' as const, ...plan() };
+    const plan = async (): Promise<PlannedAssignment> => {
+      const plans = planRollout(checked, rollout, assignedBy(services, { ...request, recorded }));
+      const names = drains ? nodesToDrain(checked) : [];
+      return { plans, cluster, drainForecast: await forecastDrains(services, cluster, { names, run: request.run, reporter }) };
+    };
+    if (request.run.dryRun) return { kind: 'planned' as const, ...(await plan()) };
     if (view.approve !== undefined) {
-      const planned = plan();
+      const planned = await plan();
       const isChange = planned.plans.some(({ changes }) => changes.length > 0);
       if (isChange && !(await view.approve(planned))) throw declined(`dynamic ${command}`);
     }

@@ -1,11 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
+import { unlessRefused } from '../../base/errors.ts';
 import { memoized } from '../../base/memoized.ts';
+import type { Reporter } from '../../base/reporter.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../kube/node-marks.ts';
+import { drainForecastWarning } from '../../maintenance/drain/drain-problems.ts';
 import { leftCordoned } from '../../maintenance/drain/hold.ts';
-import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
+import { readRunForecast } from '../../maintenance/drain/run-forecast.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { LockOwnerPorts } from '../ports.ts';
+import type { HostOutcome } from '../run/fleet.ts';
 import type { Draining } from '../run/workflow-member.ts';
 
 /**
@@ -20,9 +25,40 @@ export async function drainingOf(
   if (drain === undefined) return undefined;
   const policy = count === 1 ? { ...drain, settleMs: 0 } : drain;
   const controlPlanes = memoized(controlPlaneNodes);
-  if (dryRun) return { policy, controlPlanes, forecast: memoized(readClusterView) };
+  if (dryRun) {
+    const own = { run: '', self, now: clock.now() };
+    return { policy, controlPlanes, forecast: memoized((cluster) => readRunForecast(cluster, policy, own)) };
+  }
   const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
   return { policy, controlPlanes, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+}
+
+/** The forecast of the drains of a planned run; null: no node is drained, or the drains are not known. */
+export async function forecastRun(
+  draining: Draining | undefined,
+  cluster: Cluster | null,
+  outcomes: readonly HostOutcome[],
+): Promise<DrainForecastDocument | null> {
+  const names = outcomes.flatMap(({ plan }) => plan?.drain?.node ?? []);
+  if (draining?.forecast === undefined || cluster === null || names.length === 0) return null;
+  return (await unlessRefused(draining.forecast(cluster)))?.ofRun(names) ?? null;
+}
+
+/** The forecast of the drains of these nodes before a change of the cluster, with a warning of each that would be refused or wait. */
+export async function forecastDrains(
+  { self, clock }: Pick<LockOwnerPorts, 'self'> & { readonly clock: Clock },
+  cluster: Cluster,
+  { names, run: { drain }, reporter }: { readonly names: readonly string[]; readonly run: RunSettings; readonly reporter: Reporter },
+): Promise<DrainForecastDocument | null> {
+  if (drain === undefined || names.length === 0) return null;
+  const forecast = await unlessRefused(readRunForecast(cluster, drain, { run: '', self, now: clock.now() }));
+  if (forecast === null) return null;
+  const found = forecast.ofRun(names);
+  for (const node of found.nodes) {
+    const warning = drainForecastWarning(node);
+    if (warning !== null) reporter.report({ level: 'warning', ...warning, host: node.node });
+  }
+  return found;
 }
 
 /** One request; control planes of kubeadm up to 1.19 are not found. */

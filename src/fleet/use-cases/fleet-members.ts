@@ -15,9 +15,8 @@ import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
-import { workflowMember } from '../run/workflow-member.ts';
+import { type Draining, workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
-import { drainingOf } from './draining.ts';
 import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
@@ -48,6 +47,8 @@ export interface FleetMembersInput extends FleetRunInput {
   /** Plan without hooks: the run only compares the hosts with the file. */
   readonly ignoresHooks?: boolean;
   readonly claims?: NodeClaims | undefined;
+  /** Absent: nodes are not drained. */
+  readonly draining?: Draining | undefined;
   /**
    * Reads more about a connected host, before the host is planned.
    * @param queries those of the plan
@@ -66,12 +67,11 @@ export async function fleetMembers(
   request: FleetRunRequest,
   input: FleetMembersInput,
 ): Promise<readonly FleetMember[]> {
-  const { access, tasks, file } = input;
+  const { access, tasks, file, draining } = input;
   const run = { ...request.run, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request);
-  const draining = await drainingOf(services, run, tasks.length);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,

@@ -10,7 +10,7 @@ import type { DrainedNode, DrainSettings } from '../../maintenance/drain/drain-n
 import { type DrainOutcome, drainNodes } from '../../maintenance/drain/drain-nodes.ts';
 import { drainRefused, holdLost, nodeHeld, nodeNotFound } from '../../maintenance/drain/drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold } from '../../maintenance/drain/hold.ts';
-import { type DrainForecast, forecastDrain } from '../../maintenance/forecast/forecast.ts';
+import { type DrainForecast, drainForecaster } from '../../maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
 import { CONDITION_MARK, type CordonOwner, cordonOwner, isAbandoned, isCordoned, obstacleOf } from '../../maintenance/node-hold.ts';
 import type { NodeCommandPorts } from '../ports.ts';
@@ -56,7 +56,7 @@ export async function drainChosenNodes(
         ? []
         : [[node.metadata.name, obstacle.why] as const];
     });
-    const forecast = forecastDrain(seen, names, settings.rules, settings.timeoutMs);
+    const forecast = drainForecaster(seen)(names, settings.rules, settings.timeoutMs);
     view.forecast(forecast, new Map(obstacles));
     const held = obstacles.map(([name, why]) => nodeHeld(name, why));
     const problems = [...held, ...(drainRefused(forecast)?.problems ?? [])];

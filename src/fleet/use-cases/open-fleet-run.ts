@@ -1,10 +1,12 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetResult } from '../run/fleet.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
+import { drainingOf, forecastRun } from './draining.ts';
 import { type FleetRunInput, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
@@ -18,6 +20,8 @@ interface OpenFleetRun {
   readonly access: FleetAccess | null;
   /** The Node claims of the hosts, for `runFleet`. */
   readonly claims: NodeClaims;
+  /** The drains of a planned run; null: no node is drained, or the drains are not known. */
+  forecast(outcomes: FleetResult['outcomes']): Promise<DrainForecastDocument | null>;
   /** Call it when all hosts are done, unless they were only planned. */
   finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
@@ -42,8 +46,16 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
   const access = await openFleetCluster(services, request, { cluster, file, reporter, writes: true, through });
   try {
     const claims = nodeClaims();
-    const members = await fleetMembers(services, request, { ...input, access, claims });
-    return { members, access, claims, finish: async () => undefined, close: () => access.close() };
+    const draining = await drainingOf(services, request.run, input.tasks.length);
+    const members = await fleetMembers(services, request, { ...input, access, claims, draining });
+    return {
+      members,
+      access,
+      claims,
+      forecast: (outcomes) => forecastRun(draining, access.cluster, outcomes),
+      finish: async () => undefined,
+      close: () => access.close(),
+    };
   } catch (error) {
     await access.close();
     throw error;
@@ -108,5 +120,12 @@ async function openBringUp(
   const claims = nodeClaims();
   const bootstrap = await planClusterBootstrap(services, request, { ...input, first, kubeconfig, claims });
   const members = tasks.map(({ host }) => (host === first.host ? bootstrap.first : bootstrap.later(host)));
-  return { members, access: null, claims, finish: (result) => bootstrap.finish(result), close: () => bootstrap.close() };
+  return {
+    members,
+    access: null,
+    claims,
+    forecast: async () => null,
+    finish: (result) => bootstrap.finish(result),
+    close: () => bootstrap.close(),
+  };
 }

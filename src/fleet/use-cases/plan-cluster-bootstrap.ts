@@ -22,6 +22,7 @@ import type { FleetMember } from '../run/fleet-member.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { withAdminAccess } from './admin-access.ts';
 import { approvedMember } from './approved-member.ts';
+import { drainingOf } from './draining.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
   deferredMember,
@@ -148,7 +149,9 @@ async function openBootstrapped(services: FleetRunPorts, request: FleetRunReques
   const access = await openFleetCluster(services, own, { cluster, file, reporter, writes: true, through: [target] });
   const tasks = input.tasks.filter((task) => task !== first);
   // Of the control planes, only the first exists.
-  const members = await fleetMembers(services, own, { cluster, file, reporter, claims: input.claims, tasks, hosts: [first.host], access });
+  const draining = await drainingOf(services, request.run, tasks.length);
+  const run = { cluster, file, reporter, claims: input.claims, tasks, hosts: [first.host], access, draining };
+  const members = await fleetMembers(services, own, run);
   return { access, members: new Map(members.map((each) => [each.name, each])) };
 }
 

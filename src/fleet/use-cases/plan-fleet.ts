@@ -1,6 +1,7 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { formatAmount } from '../amount.ts';
 import type { ResolvedFleet } from '../file/model.ts';
@@ -52,7 +53,7 @@ export async function planFleet(
     /** Warnings about the fleet file, before the hosts are inspected. */
     warning(problem: Problem): void;
     /** All hosts are planned; nothing is saved yet. `document`: null if the request needs none. */
-    planned(planned: PlanToApprove & { readonly document: SavedPlan | null }): void;
+    planned(planned: PlanToApprove & { readonly document: SavedPlan | null; readonly drainForecast: DrainForecastDocument | null }): void;
     saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
   },
 ) {
@@ -89,7 +90,7 @@ export async function planFleet(
     const chosen = { ...(isChosen ? { canary } : {}), ...orderOf(rules, batches), ...savedRollout(rollout) };
     const context = { ...contextOf(services, request, { fleet, access }), ...chosen };
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
-    view.planned({ outcomes, canary, batches, access, document });
+    view.planned({ outcomes, canary, batches, access, document, drainForecast: await run.forecast(outcomes) });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
       await writePlan(services, document, { out, signingKey });

@@ -7,6 +7,7 @@ import type { RunSettings } from '../../host/run-settings.ts';
 import type { PlanOnHost } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import type { Selectable } from '../file/select.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
@@ -17,7 +18,7 @@ import type { FleetMember } from '../run/fleet-member.ts';
 import { plannedBatches } from '../run/planned-batches.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
-import { drainingOf } from './draining.ts';
+import { drainingOf, forecastRun } from './draining.ts';
 import { fleetRules, namedCanaries, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 import { chooseRollout, type GatePorts, openGates } from './open-gates.ts';
@@ -99,6 +100,8 @@ export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'zone' | 
 /** The results of hosts, and the failure of the run; null: all hosts succeeded. */
 export interface HostsResult extends FleetResult {
   readonly failure: AppError | null;
+  /** Of a dry run: the drains; null: no node is drained, or the drains are not known. */
+  readonly drainForecast: DrainForecastDocument | null;
   /** Of a dry run: the hosts in the order in which they would be changed. */
   readonly batches: readonly PlannedBatch[];
 }
@@ -200,7 +203,7 @@ export async function runHosts(
   }: Pick<HostsCommand, 'cluster' | 'clusterOf'> & HostsSettings & { readonly hosts: readonly HostWork[] },
   rules: FleetRules,
   observer: FleetPorts,
-): Promise<FleetResult> {
+): Promise<FleetResult & Pick<HostsResult, 'drainForecast'>> {
   const claims = nodeClaims();
   const writeOptions = hostWriteOptions(ports, { writing, run });
   const draining = await drainingOf(ports, run, hosts.length);
@@ -226,5 +229,6 @@ export async function runHosts(
       return approved === undefined ? placed : approvedMember(placed, approved, { replan: false });
     }),
   );
-  return runFleet(members, rules, { ...observer, claims });
+  const result = await runFleet(members, rules, { ...observer, claims });
+  return { ...result, drainForecast: await forecastRun(draining, cluster, result.outcomes) };
 }

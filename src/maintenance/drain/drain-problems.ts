@@ -51,17 +51,13 @@ export function nodeLeftCordoned(node: string, cause: AppError): AppError {
   return new AppError({ code: 'NODE_LEFT_CORDONED', host: node, message, hint }, { cause });
 }
 
-/**
- * Why nodes cannot be drained; nothing was cordoned.
- * @param force the option that permits the loss of pods and data, if it is not that of `drain`
- */
-export function drainRefused({ nodes }: Pick<DrainForecast, 'nodes'>, force?: string): AppError | null {
+/** Why nodes cannot be drained; nothing was cordoned. */
+export function drainRefused({ nodes }: Pick<DrainForecast, 'nodes'>): AppError | null {
   const problems = nodes.flatMap(({ node, blockers }) =>
     blockers
       .filter(({ isRefusal }) => isRefusal)
-      .map(({ kind, why, fix, pods }): Problem => {
-        const hint = force !== undefined && (kind === 'bare' || kind === 'empty-dir') ? fix.replace(/--[a-z-]+/, force) : fix;
-        return { code: 'DRAIN_BLOCKED', host: node, message: `cannot drain: ${why}: ${namesOf(pods)}`, hint };
+      .map(({ why, fix, pods }): Problem => {
+        return { code: 'DRAIN_BLOCKED', host: node, message: `cannot drain: ${why}: ${namesOf(pods)}`, hint: fix };
       }),
   );
   return problems.length === 0 ? null : new AppError(problems, { exitCode: 3 });
@@ -132,6 +128,12 @@ export function nodeNotFound(node: string): Problem {
 export function namesOf(pods: readonly string[]): string {
   const more = pods.length > MOST_PODS ? ` and ${pods.length - MOST_PODS} more` : '';
   return `${pods.slice(0, MOST_PODS).join(', ')}${more}`;
+}
+
+/** The warning of a plan about a node whose drain would be refused or wait; null: the drain would not. */
+export function drainForecastWarning(forecast: NodeForecast): Problem | null {
+  if (forecast.state === 'ready' || forecast.state === 'drained') return null;
+  return { code: 'DRAIN_FORECAST', message: `Node ${forecast.node}: ${forecastLine(forecast)}` };
 }
 
 /** `5 pods to evict; waits: …`: the forecast of a node in one line. */

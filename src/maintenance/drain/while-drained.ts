@@ -6,11 +6,11 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { mayDrain } from '../../kube/has-permission.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
-import { type ClusterView, forecastDrain, type NodeForecast } from '../forecast/forecast.ts';
+import { drainForecaster } from '../forecast/forecast.ts';
 import { readClusterView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { drainNode, giveBack } from './drain-node.ts';
-import { drainRefused, forecastLine, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
+import { drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
 import { type EvictedWorkload, readEvictedWorkloads, waitSettled } from './settle.ts';
 
@@ -32,8 +32,9 @@ interface DrainingPorts {
 type Policy = NonNullable<RunSettings['drain']>;
 
 /** The rules for a change: pods of DaemonSets stay; pods and data are lost only with `--force-drain`. */
-function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
-  return { ignoreDaemonSets: true, deleteEmptyDirData: isForced, force: isForced, gracePeriodSeconds: null, selects: () => true };
+export function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRules {
+  const losses = { deleteEmptyDirData: isForced, force: isForced, lossOption: '--force-drain' };
+  return { ignoreDaemonSets: true, ...losses, gracePeriodSeconds: null, selects: () => true };
 }
 
 /**
@@ -133,7 +134,8 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
   }
   const rules = rulesOfPolicy(policy);
   if (!isDrained) {
-    const refusal = drainRefused({ nodes: [await forecastNodeDrain(cluster, node, policy)] }, FORCE);
+    const forecast = drainForecaster(await readClusterView(cluster));
+    const refusal = drainRefused(forecast([node], rules, policy.timeoutMs));
     if (refusal !== null) throw refusal;
   }
   const workloads = (policy.settleMs ?? 0) > 0 ? await readEvictedWorkloads(cluster, pods) : [];
@@ -143,28 +145,12 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
   return workloads;
 }
 
-/** The flag that permits the loss of pods and data in commands other than `drain`. */
-const FORCE = '--force-drain';
-
 /** Null: no such Node. @throws CLUSTER_FORBIDDEN also for bootstrap tokens, which may not list pods */
 async function nodeWithPods(cluster: Cluster, node: string) {
   const object = await cluster.get(nodeRef(node));
   if (object === null) return null;
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node) });
   return { object, pods: items };
-}
-
-/** Why the drain of a node for a change would be refused or wait; null: it would not. */
-export function drainWarning(view: ClusterView, node: string, policy: Policy): string | null {
-  const [forecast] = forecastDrain(view, [node], rulesOfPolicy(policy), policy.timeoutMs).nodes;
-  if (forecast === undefined || forecast.state === 'ready' || forecast.state === 'drained') return null;
-  return `Node ${node}: ${forecastLine(forecast).replace(/--(force|delete-emptydir-data)\b/g, FORCE)}`;
-}
-
-/** The forecast of a node for a change. @throws errors of `Cluster` */
-async function forecastNodeDrain(cluster: Cluster, node: string, policy: Pick<Policy, 'isForced' | 'timeoutMs'>): Promise<NodeForecast> {
-  const { nodes } = forecastDrain(await readClusterView(cluster), [node], rulesOfPolicy(policy), policy.timeoutMs);
-  return nodes[0] as NodeForecast;
 }
 
 /** Keeps the cordon during a change, which may take minutes. A failed renewal is repeated. */

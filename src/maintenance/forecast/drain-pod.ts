@@ -11,6 +11,8 @@ export interface DrainRules {
   readonly deleteEmptyDirData: boolean;
   /** Evict pods without a controller, which no controller creates again. */
   readonly force: boolean;
+  /** The options that permit the loss of pods and of data, if they are not those of kubectl drain. */
+  readonly lossOption?: string;
   /** Seconds in place of the grace period of each pod; null: that of the pod. */
   readonly gracePeriodSeconds: number | null;
   /** Whether a pod with these labels is evicted; others stay, and the node counts as drained. */

@@ -86,11 +86,13 @@ const LONG_GRACE_SECONDS = 120;
  * @param names nodes, in the order of the result
  * @param timeoutMs time limit of a node; null: none
  */
-export function forecastDrain(view: ClusterView, names: readonly string[], rules: DrainRules, timeoutMs: number | null): DrainForecast {
+type DrainForecaster = (names: readonly string[], rules: DrainRules, timeoutMs: number | null) => DrainForecast;
+
+/** Prepares forecasts of a cluster: what several of them need is computed once. */
+export function drainForecaster(view: ClusterView): DrainForecaster {
   const pods = view.pods.map(readDrainPod);
   const byNode = groupBy(pods, ({ node }) => node);
   const coveringOf = budgetIndex(view.budgets.map(readBudget));
-  const targets = new Set(names);
   const covered = new Map<Budget, DrainPod[]>();
   const budgetsOf = new Map<DrainPod, readonly Budget[]>();
   for (const pod of pods) {
@@ -102,10 +104,25 @@ export function forecastDrain(view: ClusterView, names: readonly string[], rules
       else others.push(pod);
     }
   }
+  const placement = estimatePlacement(view.nodes, pods, view.volumes);
+  const { scales, daemonSets } = view;
+  return (...drain) => forecastNodes({ byNode, covered, budgetsOf, scales, placement, daemonSets }, ...drain);
+}
+
+interface PreparedView extends Pick<ClusterView, 'scales' | 'daemonSets'> {
+  readonly byNode: ReadonlyMap<string, readonly DrainPod[]>;
+  /** The pods of each budget. */
+  readonly covered: ReadonlyMap<Budget, readonly DrainPod[]>;
+  readonly budgetsOf: ReadonlyMap<DrainPod, readonly Budget[]>;
+  readonly placement: PlacementEstimate;
+}
+
+function forecastNodes(view: PreparedView, ...[names, rules, timeoutMs]: Parameters<DrainForecaster>): DrainForecast {
+  const { byNode, covered } = view;
+  const targets = new Set(names);
   const relevant = [...covered].filter(([, own]) => own.some((pod) => targets.has(pod.node) && isToEvict(pod, rules)));
   const verdicts = new Map(relevant.map(([budget, own]) => [budget, assessBudget(budget, own, view.scales)]));
-  const placement = estimatePlacement(view.nodes, pods, view.volumes);
-  const context = { rules, budgetsOf, verdicts, placement, timeoutMs, daemonSets: view.daemonSets };
+  const context = { ...view, rules, verdicts, timeoutMs };
   const isGuarded = (pod: DrainPod, budget: Budget): boolean => isToEvict(pod, rules) && needsBudget(pod, budget);
   const load = (budget: Budget, own: readonly DrainPod[]): readonly number[] => {
     const guarded = own.filter((pod) => targets.has(pod.node) && isGuarded(pod, budget));
@@ -145,13 +162,10 @@ function budgetForecast(budget: Budget, { state, why, fix }: BudgetVerdict, pods
   return { name, rule, state, why, fix, ...counts, unhealthyPodEvictionPolicy, healthy: namesWhere(true), unhealthy: namesWhere(false) };
 }
 
-interface ForecastContext {
+interface ForecastContext extends Pick<PreparedView, 'budgetsOf' | 'placement' | 'daemonSets'> {
   readonly rules: DrainRules;
-  readonly budgetsOf: ReadonlyMap<DrainPod, readonly Budget[]>;
   readonly verdicts: ReadonlyMap<Budget, BudgetVerdict>;
-  readonly placement: PlacementEstimate;
   readonly timeoutMs: number | null;
-  readonly daemonSets: ReadonlySet<string> | null;
 }
 
 const namesOf = (pods: readonly DrainPod[]): readonly string[] => pods.map(({ name }) => name).sort();
@@ -210,7 +224,7 @@ function podBlockers(
     kind: 'bare',
     isRefusal: true,
     why: 'no controller creates these pods again',
-    fix: 'Pass --force to lose these pods, or move them first',
+    fix: `Pass ${rules.lossOption ?? '--force'} to lose these pods, or move them first`,
   } as const;
   if (!rules.force)
     add(
@@ -219,7 +233,7 @@ function podBlockers(
     );
   const data = {
     why: 'the data of emptyDir volumes would be deleted',
-    fix: 'Pass --delete-emptydir-data to lose the data, or save it first',
+    fix: `Pass ${rules.lossOption ?? '--delete-emptydir-data'} to lose the data, or save it first`,
   };
   const withData = evicted.filter(({ emptyDirs, isTerminating }) => emptyDirs.length > 0 && !isTerminating);
   if (!rules.deleteEmptyDirData) add({ kind: 'empty-dir', isRefusal: true, ...data }, withData);

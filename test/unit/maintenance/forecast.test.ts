@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../src/kube/resources.ts';
 import { assessBudget, readBudget } from '../../../src/maintenance/forecast/budget.ts';
 import type { DrainRules } from '../../../src/maintenance/forecast/drain-pod.ts';
-import { forecastDrain } from '../../../src/maintenance/forecast/forecast.ts';
+import { drainForecaster } from '../../../src/maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../../src/maintenance/forecast/read-cluster-view.ts';
 import { drainBudget, drainNode, drainPod, scaled } from '../../support/drain-objects.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
@@ -29,13 +29,13 @@ async function forecast(
   // Stored as they are: nodes without the taint of new nodes, controllers with the UID that their pods name.
   for (const object of objects) cluster.store.put(resourceOf(object.apiVersion, object.kind) as ResourceType, object);
   const view = await readClusterView(cluster);
-  return forecastDrain(view, names, { ...RULES, ...rules }, timeoutMs);
+  return drainForecaster(view)(names, { ...RULES, ...rules }, timeoutMs);
 }
 
 const web = (nodes: readonly string[], parts: Parameters<typeof drainPod>[2] = {}): readonly KubeObject[] =>
   nodes.map((node, i) => drainPod(`web-${i}`, node, parts));
 
-describe('forecastDrain', () => {
+describe('drainForecaster', () => {
   it('sorts the pods of a node by their kind', async () => {
     const { nodes } = await forecast([
       ...NODES,

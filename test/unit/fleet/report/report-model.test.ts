@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FieldChange } from '../../../../src/host/plan/impact.ts';
+import type { NodeForecast } from '../../../../src/maintenance/forecast/forecast.ts';
 import { certificate, changeEvents, failedHost, plannedHost, runModel, statusModel, statusRow } from '../../../support/report-inputs.ts';
 
 const REFUSED = { code: 'HOST_UNREACHABLE', message: 'connection refused', hint: 'Check the network' } as const;
@@ -42,6 +43,42 @@ describe('the report of a run', () => {
     expect(problems).toEqual([
       { severity: 'error', hosts: ['n3', 'n4'], problem: REFUSED },
       { severity: 'warning', hosts: ['n1', 'n2'], problem: { severity: 'warning', code: 'SOME_WARNING', message: 'an old field' } },
+    ]);
+  });
+
+  it('lists first the nodes whose drain would be refused, once and with what frees them', () => {
+    const drainOf = (node: string, isRefusal: boolean): NodeForecast => {
+      const blocker = { kind: isRefusal ? 'deadlock' : 'budget', isRefusal, pods: ['shop/web-0'], budgets: ['shop/web'] } as const;
+      const none = { daemonSet: [], mirror: [], finished: [], bare: [], emptyDir: [], hostPath: [], longGrace: [], unplaced: [] };
+      return {
+        ...{ node, state: isRefusal ? 'blocked' : 'waits', evictable: ['shop/web-0'], ...none },
+        blockers: [{ ...blocker, why: 'PodDisruptionBudget shop/web never allows an eviction', fix: 'Scale up the Deployment' }],
+      };
+    };
+    const { problems } = runModel([
+      failedHost('n1', 'unreachable', REFUSED),
+      plannedHost('n2', { warning: 'an old field', drain: drainOf('node-2', false) }),
+      plannedHost('n3', { drain: drainOf('node-3', true) }),
+    ]);
+    expect(problems.map(({ hosts, problem: { code, message, hint } }) => [hosts, code, message, hint])).toEqual([
+      [
+        ['n3'],
+        'DRAIN_FORECAST',
+        'Node node-3: cannot drain: PodDisruptionBudget shop/web never allows an eviction: shop/web-0',
+        'Scale up the Deployment',
+      ],
+      [['n1'], 'HOST_UNREACHABLE', 'connection refused', 'Check the network'],
+      [['n2'], 'SOME_WARNING', 'an old field', undefined],
+      [['n2'], 'DRAIN_FORECAST', expect.stringContaining('Node node-2: 1 pod to evict; will wait'), undefined],
+    ]);
+  });
+
+  it('lists refused drains of a run before other errors', () => {
+    const blocked = { code: 'DRAIN_BLOCKED', message: 'cannot drain: PodDisruptionBudget shop/web never allows an eviction' };
+    const { problems } = runModel([failedHost('n1', 'unreachable', REFUSED), failedHost('n2', 'refused', blocked)]);
+    expect(problems.map(({ hosts, problem: { code } }) => [hosts, code])).toEqual([
+      [['n2'], 'DRAIN_BLOCKED'],
+      [['n1'], 'HOST_UNREACHABLE'],
     ]);
   });
 
