@@ -26,7 +26,7 @@ interface RecapInput {
 export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retryCommand, elapsedMs, gates }: RecapInput): void {
   const unfinished = outcomes.filter(({ status }) => status !== 'changed' && status !== 'unchanged' && status !== 'pending');
   showUnfinished(output, unfinished, unfinishedText);
-  output.stdout(joinLines([withStates(summaryLine(outcomes)), ...gateSummary(gates)]));
+  output.stdout(joinLines([...(outcomes.length === 0 ? [] : [withStates(summaryLine(outcomes))]), ...gateSummary(gates)]));
   const next = unfinished.length > 0 && retryCommand !== null ? `; to continue: ${retryCommand}` : '';
   output.stderr(joinLines([`took ${formatSeconds(elapsedMs)}${next}`]));
 }
@@ -35,7 +35,9 @@ export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retr
 export function gateSummary(gates: readonly GateRecord[]): readonly string[] {
   const failed = gates.filter(({ isPassed }) => !isPassed);
   const passed = gates.length - failed.length;
-  const names = failed.map(({ gate, kind, batch }) => (kind === 'window' ? 'maintenance window closed' : `${gate} after batch ${batch}`));
+  const names = failed.map(({ gate, kind, batch }) =>
+    kind === 'window' ? 'maintenance window closed' : `${gate} ${batch === 0 ? 'without a new batch' : `after batch ${batch}`}`,
+  );
   const parts = [
     ...(passed === 0 ? [] : [`${passed} passed`]),
     ...(names.length === 0 ? [] : [`${names.length} failed (${names.join(', ')})`]),

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { interrupted } from '../../src/base/errors.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
@@ -22,12 +23,14 @@ describe('gates between the batches of dynamic assign', () => {
   let fleet: AgentFleet;
   /** Runs the commands of gates instead of processes. */
   let runLocal: (() => Promise<string>) | null;
+  let abort: AbortController;
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'dynamic-gates-'));
     writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
     fleet = await agentFleet(NODES);
     runLocal = null;
+    abort = new AbortController();
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -44,6 +47,7 @@ describe('gates between the batches of dynamic assign', () => {
         ...['--gates', file('gates.yaml', `${HEADER}${gates}`), ...options],
       ],
       {
+        signal: abort.signal,
         services: () => ({
           clock: fleet.clock,
           connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }),
@@ -88,6 +92,30 @@ describe('gates between the batches of dynamic assign', () => {
     file('ok', '');
     expect((await assign(71, gates)).code).toBe(0);
     expect(await assigned()).toEqual(NODES);
+  });
+
+  it('run again in a run without changes, until they pass', async () => {
+    const gates = "gates: [{name: smoke-test, after: end, command: 'test -e ok'}]\n";
+    expect((await assign(76, gates)).code).toBe(4);
+    expect(await assigned()).toEqual(NODES);
+    const again = await assign(76, gates);
+    expect([again.code, again.stdout]).toEqual([3, '4 nodes: 4 unchanged.\nGates: 1 failed (smoke-test without a new batch).\n']);
+    expect(again.stderr).toMatch(/gate smoke-test failed without a new batch: exit code 1\. .* \[GATE_FAILED\]\n/);
+    file('ok', '');
+    const passed = await assign(76, gates);
+    expect([passed.code, passed.stdout]).toEqual([0, '4 nodes: 4 unchanged.\nGates: 1 passed.\n']);
+  });
+
+  it('run again after an interruption in the last gate', async () => {
+    const gates = "gates: [{name: smoke-test, after: end, command: 'test -e ok'}]\n";
+    runLocal = async () => {
+      abort.abort(interrupted('SIGINT'));
+      throw abort.signal.reason;
+    };
+    expect((await assign(77, gates)).code).toBe(130);
+    [runLocal, abort] = [null, new AbortController()];
+    expect(await assigned()).toEqual(NODES);
+    expect((await assign(77, gates)).code).toBe(3);
   });
 
   it('do not change a node that others assigned during a gate', async () => {

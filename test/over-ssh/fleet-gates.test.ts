@@ -85,6 +85,28 @@ hosts: [{name: node2}, {name: node3}]
     expect([code, maxPodsOf(3)]).toEqual([0, '60']);
   });
 
+  it('run in a run without changes: an earlier run may have ended before its last gate passed', async () => {
+    const file = fleet(60, '{gates: [{name: smoke-test, after: end, command: "exit 3"}]}');
+    const plan = join(directory, 'unchanged.json');
+    expect((await command('plan', '-f', file, '--out', plan)).code).toBe(0);
+    const asking = { services: () => ({ canAsk: true }) };
+    const runs = [
+      await command('apply', '-f', file, '--yes'),
+      await command('apply', '-f', file, '--yes', '--retry', 'failed'),
+      await command('apply', plan),
+      await runCommand(['apply', '-f', file, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: directory }, ...asking }),
+    ];
+    for (const { code, stdout, stderr } of runs) {
+      expect(stderr).toContain('gate smoke-test failed without a new batch: exit code 3. ');
+      expect(stdout).toMatch(/Gates: 1 failed \(smoke-test without a new batch\)\.\n$/);
+      expect(stdout).not.toContain('0 hosts');
+      expect(code).toBe(3);
+    }
+    fleet(60, '{gates: [{name: smoke-test, after: end, command: "exit 0"}]}');
+    const { code, stdout } = await command('apply', '-f', file, '--yes', '--retry', 'failed');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Gates: 1 passed.\n')]);
+  });
+
   it('refuse a revert, which apply does not support, before a host is contacted', async () => {
     const { code, stderr } = await command(
       'apply',

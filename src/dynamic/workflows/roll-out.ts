@@ -127,7 +127,7 @@ class Rollout {
     if (blocked.length === 0) {
       this.#blockedSince = null;
       if (this.#members.some(({ stage }) => stage === 'in-progress')) return null;
-      const gate = stopped === null ? await this.#passGates(null) : null;
+      const gate = stopped === null ? await this.#passGates({ names: [], isCanary: false, done: this.#updated() }) : null;
       if (gate !== null) return this.#stoppedAt(gate);
       return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
     }
@@ -139,7 +139,7 @@ class Rollout {
   }
 
   /** @throws the reason of the signal */
-  async #passGates(next: Batch | null): Promise<GateStop | null> {
+  async #passGates(next: Batch): Promise<GateStop | null> {
     const { gates, listener } = this.#run;
     if (gates === undefined) return null;
     const stop = await gates.pass(next, async (gate) => listener.gate?.(gate));

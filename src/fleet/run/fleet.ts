@@ -200,7 +200,7 @@ class FleetRun {
     if (isEnd ? stopped !== null || blocked.length > 0 : names.length === 0) return false;
     const done = this.#members.flatMap(({ name, open }) => (open !== null && !hasChangesOrDeferred(open.planned.host) ? [name] : []));
     try {
-      this.#gateStop = await gates.pass(isEnd ? null : { names, isCanary, done }, (gate) => gateEnded?.(gate) ?? Promise.resolve());
+      this.#gateStop = await gates.pass({ names, isCanary, done }, (gate) => gateEnded?.(gate) ?? Promise.resolve());
     } catch (error) {
       this.#bug = { error };
     }

@@ -12,7 +12,7 @@ import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
-import { chooseRollout, openGates } from './open-gates.ts';
+import { chooseRollout, hasGatesFor, openGates } from './open-gates.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
@@ -91,15 +91,17 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const journals = await services.runJournals();
   const retry = request.retriesFailed ? await readRetriedHosts(journals, { subject, command: 'apply', name: planFile ?? work.file }) : null;
   const tasks = retry === null ? work.tasks : work.tasks.filter(({ host }) => retry.hosts.includes(host.name));
+  const kept = work.tasks.filter((task) => !tasks.includes(task)).map(({ host }) => host.name);
+  const done = [...work.unchanged, ...kept];
+  const rollout = await chooseRollout(services, work.request.rules.gates, { declared: work.rollout, reverts: false });
   if (tasks.length === 0) {
     view.nothing({ ...work, retry });
-    return withUnplanned(work, null);
+    if (!hasGatesFor(rollout, done)) return withUnplanned(work, null);
   }
   const changed = tasks.map(({ host }) => host);
   const canaries = canaryRules(work.request.rules, changed, work.canaries);
   const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
-  const rollout = await chooseRollout(services, work.request.rules.gates, { declared: work.rollout, reverts: false });
-  const asks = planFile === undefined && !request.isApproved;
+  const asks = planFile === undefined && !request.isApproved && tasks.length > 0;
   if (asks) requireApproval(view.approval);
   const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
   const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
@@ -117,8 +119,6 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     });
     const writing = { ...work.request.writing, note };
     const noted = { ...work, request: { ...work.request, writing } };
-    const kept = work.tasks.filter((task) => !tasks.includes(task)).map(({ host }) => host.name);
-    const done = [...work.unchanged, ...kept];
     const result = await applyTasks(services, noted, { journal, note, rules, rollout, done, inspectsFirst, view: running, approved });
     return withUnplanned(work, fleetFailure(result, services));
   });
@@ -146,7 +146,8 @@ async function applyTasks(
   const ports = journaled(view.ports, journal, services, note);
   try {
     for (const outcome of planned) if (outcome.status !== 'pending') await ports.ended?.(outcome);
-    if (tasks.length === 0) {
+    const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
+    if (tasks.length === 0 && !hasGatesFor(rollout, done)) {
       const result = { outcomes: planned, stopped: null };
       view.close();
       view.done(result);
@@ -157,7 +158,6 @@ async function applyTasks(
       if (run.access !== null) requireSameServer(work, run.access);
       // Hosts that wait for the bootstrap of a cluster cannot be inspected.
       const stopsIfRefused = inspectsFirst && run.access !== null;
-      const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
       const gates = openGates(services, { rollout, cluster: run.access?.cluster ?? null, reporter, done });
       const observesFirst = run.access !== null && (inspectsFirst || gates !== undefined);
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });

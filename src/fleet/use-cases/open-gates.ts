@@ -42,6 +42,14 @@ export async function chooseRollout(
 }
 
 /**
+ * Whether gates run although no host is changed: an earlier run may have ended before they passed.
+ * @param done hosts that had the change before
+ */
+export function hasGatesFor(rollout: Awaited<ReturnType<typeof chooseRollout>>, done: readonly string[]): boolean {
+  return rollout !== null && rollout.gates.length > 0 && done.length > 0;
+}
+
+/**
  * Opens the gates and windows of a run, and reports them.
  * @param run.rollout null: the run has none
  * @param run.done hosts that had the change before and are not part of the run

@@ -27,7 +27,7 @@ import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 import { readHostTargets } from './named-hosts.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
-import { chooseRollout, openGates } from './open-gates.ts';
+import { chooseRollout, hasGatesFor, openGates } from './open-gates.ts';
 import { type CommandScope, closingOpened, type HostsCommand, type HostsSettings, type HostWork, runHosts } from './run-hosts.ts';
 import { journaled, type RetriedHosts, readRetriedHosts, recordRun } from './run-journal.ts';
 
@@ -171,13 +171,13 @@ export async function resetFleet(
     ? await readRetriedHosts(await services.runJournals(), { subject, command: 'reset', name: file })
     : null;
   const hosts = retry === null ? selected : selected.filter(({ name }) => retry.hosts.includes(name));
-  if (hosts.length === 0 && retry !== null) {
-    view.nothing(retry);
-    return { isPending: false, failure: null };
-  }
-  await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
   const rollout = await chooseRollout(services, request.rules.gates, { declared: null, reverts: false });
   const done = selected.flatMap((host) => (hosts.includes(host) ? [] : [host.name]));
+  if (hosts.length === 0 && retry !== null) {
+    view.nothing(retry);
+    if (request.run.dryRun || !hasGatesFor(rollout, done)) return { isPending: false, failure: null };
+  }
+  await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
   const input = { request, fleet, hosts, rollout, done, rules: fleetRules(request, hosts.length) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
@@ -185,7 +185,7 @@ export async function resetFleet(
     const result = await resetHosts(services, input, view.begin(run));
     return { isPending: result.outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
   }
-  if (!request.isApproved)
+  if (!request.isApproved && hosts.length > 0)
     requireConfirmation(await view.confirm({ hosts: names, orphans: orphansOf(fleet, hosts) }), { command: 'fleet reset', flag: '--yes' });
   const started = { subject, hosts: names, note: { command: 'reset', ...request.writing.note } };
   const failure = await recordRun(services, await services.runJournals(), started, async (journal, note) => {

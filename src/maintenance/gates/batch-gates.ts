@@ -7,6 +7,7 @@ import { assessWindows, formatLocalTime, type MaintenanceWindow } from './window
 
 /** A batch of a rollout: its members are changed together. */
 export interface Batch {
+  /** Empty: the run ends. */
   readonly names: readonly string[];
   readonly isCanary: boolean;
   /** Members that had the change before the run. */
@@ -52,14 +53,13 @@ export interface GateStop {
 export interface BatchGates {
   /**
    * Called when no member is in progress, before a batch starts and after the last batch: runs the gates after the
-   * previous batch, and checks that the next one fits into a window. Before the first batch, the gates run if members had the
-   * change before: an earlier run may have been stopped by a gate.
-   * @param next null: the run ends
+   * previous batch, and checks that the next one fits into a window. Before the first batch, and at the end of a run without
+   * batches, the gates run if members had the change before: an earlier run may have ended before its last gates passed.
    * @param ended receives each gate that has ended
    * @returns null: the next batch may start
    * @throws errors other than AppError
    */
-  pass(next: Batch | null, ended?: (record: GateRecord) => Promise<void>): Promise<GateStop | null>;
+  pass(next: Batch, ended?: (record: GateRecord) => Promise<void>): Promise<GateStop | null>;
 }
 
 interface GatePorts extends RunTime {
@@ -97,24 +97,25 @@ class Gates implements BatchGates {
     this.#run = run;
   }
 
-  async pass(next: Batch | null, ended?: Ended): Promise<GateStop | null> {
+  async pass(next: Batch, ended?: Ended): Promise<GateStop | null> {
     try {
-      return (await this.#passGates(next, ended)) ?? (next === null ? null : await this.#start(next, ended));
+      return (await this.#passGates(next, ended)) ?? (next.names.length === 0 ? null : await this.#start(next, ended));
     } catch (error) {
       if (!this.#ports.signal.aborted) throw error;
       return interruptedGate();
     }
   }
 
-  async #passGates(next: Batch | null, ended: Ended): Promise<GateStop | null> {
+  async #passGates(next: Batch, ended: Ended): Promise<GateStop | null> {
+    const isLast = next.names.length === 0;
     if (this.#current !== null) {
       const { startedAt, ...batch } = this.#current;
       this.#current = null;
       this.#longestMs = Math.max(this.#longestMs ?? 0, this.#now() - startedAt);
-      return this.#runGates({ ...batch, number: this.#number, isLast: next === null }, ended);
+      return this.#runGates({ ...batch, number: this.#number, isLast }, ended);
     }
-    const names = this.#number === 0 && next !== null ? [...this.#run.done, ...next.done] : [];
-    return names.length === 0 ? null : this.#runGates({ names, isCanary: false, number: 0, isLast: false }, ended);
+    const names = this.#number === 0 ? [...this.#run.done, ...next.done] : [];
+    return names.length === 0 ? null : this.#runGates({ names, isCanary: false, number: 0, isLast }, ended);
   }
 
   async #start({ names, isCanary }: Batch, ended: Ended): Promise<GateStop | null> {
@@ -127,7 +128,7 @@ class Gates implements BatchGates {
 
   async #runGates(batch: EndedBatch, ended: Ended): Promise<GateStop | null> {
     const { reporter } = this.#ports;
-    const when = whenText(batch.number);
+    const when = whenText(batch);
     for (const gate of this.#run.gates.filter((each) => isDue(each, batch))) {
       const { name } = gate;
       reporter.report({ level: 'info', code: 'GATE_STARTED', message: `gate ${name}: started ${when}` });
@@ -140,7 +141,7 @@ class Gates implements BatchGates {
       const [level, code] = isPassed ? (['info', 'GATE_PASSED'] as const) : (['warning', 'GATE_FAILED'] as const);
       reporter.report({ level, code, message, data: { ...record } });
       await ended?.(record);
-      if (!isPassed) return gateFailed(gate, record);
+      if (!isPassed) return gateFailed(gate, record, when);
     }
     return null;
   }
@@ -196,16 +197,16 @@ function isDue({ after = 'each-batch' }: PreparedGate, { number, isLast }: Ended
   return after === 'each-batch' || (after === 'canary' ? number <= 1 : isLast);
 }
 
-function whenText(batch: number): string {
-  return batch === 0 ? 'before batch 1' : `after batch ${batch}`;
+function whenText({ number, isLast }: Pick<EndedBatch, 'number' | 'isLast'>): string {
+  return number > 0 ? `after batch ${number}` : isLast ? 'without a new batch' : 'before batch 1';
 }
 
 function durationText(ms: number): string {
   return formatGoDuration(BigInt(Math.round(ms / 1000)) * 1_000_000_000n);
 }
 
-function gateFailed({ name, onFailure }: PreparedGate, { batch, answer, output }: GateRecord): GateStop {
-  const reason = `gate ${name} failed ${whenText(batch)}: ${answer}`;
+function gateFailed({ name, onFailure }: PreparedGate, { answer, output }: GateRecord, when: string): GateStop {
+  const reason = `gate ${name} failed ${when}: ${answer}`;
   const last = output?.trim().split('\n').at(-1) ?? '';
   const message = last === '' || answer.includes(last) ? reason : `${reason}: ${last}`;
   const hint = 'Find the cause with the output of the gate, and run the same command again: changed hosts are not changed twice';

@@ -636,8 +636,8 @@ describe('a run over a fleet with gates', () => {
     const gates: BatchGates = {
       pass: async (next, ended) => {
         fleet.log.push(
-          next === null
-            ? 'gates at the end'
+          next.names.length === 0
+            ? `gates at the end${next.done.length === 0 ? '' : `, done: ${next.done.join(' ')}`}`
             : `gates before ${next.names.join(' ')}${next.isCanary ? ' (canary)' : ''}, done: ${next.done.join(' ')}`,
         );
         await turns(3);
@@ -668,7 +668,7 @@ describe('a run over a fleet with gates', () => {
       'gates before c d, done: b',
       'change c',
       'change d',
-      'gates at the end',
+      'gates at the end, done: b',
     ]);
     expect(records).toHaveLength(3);
   });
@@ -690,6 +690,13 @@ describe('a run over a fleet with gates', () => {
     const { run } = withGates({ a: {}, b: {} }, (call) => (call === 3 ? STOP : null));
     const failure = fleetFailure(await run(), { signal: new AbortController().signal });
     expect([failure?.exitCode, failure?.code]).toEqual([4, 'GATE_FAILED']);
+  });
+
+  it('runs the gates in a run without changes: exit code 3 if they fail', async () => {
+    const { run, steps } = withGates({ a: { changes: false }, b: { changes: false } }, () => STOP);
+    const failure = fleetFailure(await run(), { signal: new AbortController().signal });
+    expect([failure?.exitCode, failure?.code]).toEqual([3, 'GATE_FAILED']);
+    expect(steps()).toEqual(['gates at the end, done: a b']);
   });
 
   it('changes nothing before the first window: exit code 3', async () => {

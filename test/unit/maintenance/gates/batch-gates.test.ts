@@ -36,8 +36,8 @@ function world(
     return { ...(answers[`${name} ${number}`] ?? PASSED), attempts: 1 };
   };
   const gates = batchGates({ clock, signal: interruption.signal, reporter, run }, { gates: [], ...rollout, ignoresWindow, done });
-  const pass = (names: readonly string[] | null, more: { readonly isCanary?: boolean; readonly done?: readonly string[] } = {}) =>
-    gates.pass(names && { names, isCanary: false, done: [], ...more }, async (record) => void records.push(record));
+  const pass = (names: readonly string[], more: { readonly isCanary?: boolean; readonly done?: readonly string[] } = {}) =>
+    gates.pass({ names, isCanary: false, done: [], ...more }, async (record) => void records.push(record));
   return { pass, clock, ran, records, reporter, interruption };
 }
 
@@ -48,14 +48,14 @@ describe('gates between batches', () => {
     expect(await pass(['a'], { isCanary: true })).toBeNull();
     expect(await pass(['b', 'c'])).toBeNull();
     expect(await pass(['d'])).toBeNull();
-    expect(await pass(null)).toBeNull();
+    expect(await pass([])).toBeNull();
     expect(ran).toEqual(['canary 1: a canary', 'each-batch 1: a canary', 'each-batch 2: b c', 'each-batch 3: d last', 'end 3: d last']);
     expect(records[0]).toEqual({ gate: 'canary', kind: 'command', batch: 1, attempts: 1, durationMs: 5_000, ...PASSED });
   });
 
-  it('do not run if nothing was changed', async () => {
+  it('do not run if no member has the change', async () => {
     const { pass, ran } = world({ gates: [GATE] });
-    expect(await pass(null)).toBeNull();
+    expect(await pass([])).toBeNull();
     expect(ran).toEqual([]);
   });
 
@@ -87,10 +87,17 @@ describe('gates between batches', () => {
     expect(second.ran).toEqual(['smoke-test 0: x a', 'smoke-test 1: b']);
   });
 
+  it('run at the end of a run without changes: an earlier run may have ended before its last gates passed', async () => {
+    const gates = (['canary', 'each-batch', 'end'] as const).map((after): PreparedGate => ({ ...GATE, name: after, after }));
+    const { pass, ran } = world({ gates }, { answers: { 'end 0': FAILED }, done: ['x'] });
+    expect(await pass([], { done: ['a'] })).toMatchObject({ reason: 'gate end failed without a new batch: exit code 3' });
+    expect(ran).toEqual(['canary 0: x a last', 'each-batch 0: x a last', 'end 0: x a last']);
+  });
+
   it('ask for a revert where the gate wants it', async () => {
     const { pass } = world({ gates: [{ ...GATE, onFailure: 'revert' }] }, { answers: { 'smoke-test 1': FAILED } });
     await pass(['a']);
-    expect(await pass(null)).toMatchObject({ reverts: true });
+    expect(await pass([])).toMatchObject({ reverts: true });
   });
 
   it('end at once if the run is interrupted', async () => {
