@@ -51,7 +51,9 @@ export function countViews({ counts, noun }: ReportModel): readonly object[] {
     { isTotal: true, size: total, words },
     ...counts.map(({ value, hosts }) => {
       const look = LOOKS_OF_TEXT.get(value) ?? STATUS_LOOKS[value] ?? LOOKS.waiting;
-      return { isTotal: false, size: hosts.length, words: value, ...look };
+      // The word of the terminal; "queued" is the name of the phase in the timeline.
+      const shown = value === 'queued' || value === 'waiting' ? 'not started yet' : value;
+      return { isTotal: false, size: hosts.length, words: shown, ...look };
     }),
   ];
 }
