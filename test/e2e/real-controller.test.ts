@@ -2,26 +2,18 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { CONFIG_CONDITION, TRIAL_REASON } from '../../src/dynamic/agent/status.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
-import {
-  CONFIG_SOURCE_ANNOTATION,
-  CONFIG_STATUS_ANNOTATION,
-  formatConfigStatus,
-  parseSourceAnnotation,
-} from '../../src/kubelet/layers/config-source.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
+import { createAgentNode, reportTrials } from '../support/stand-in-reports.ts';
 
 const binaries = findRealBinaries();
 const missing = typeof binaries === 'string' ? binaries : null;
@@ -90,9 +82,9 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
 
   it('are carried out by the controller: canary, batches, a restart of the API server, two controllers, and kubectl wait', async () => {
     const names = ['n1', 'n2', 'n3', 'n4'];
-    for (const name of names) await createNode(cluster, name);
+    for (const name of names) await createAgentNode(cluster, name);
     const agents = new AbortController();
-    const simulated = simulateAgents(cluster, agents.signal);
+    const simulated = reportTrials(cluster, agents.signal);
     const stops = [new AbortController(), new AbortController()] as const;
     const leaders: string[] = [];
     const running = stops.map(({ signal }, i) =>
@@ -137,37 +129,3 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     }
   }, 240_000);
 });
-
-async function createNode(cluster: Cluster, name: string): Promise<void> {
-  const annotations = { [CONFIG_STATUS_ANNOTATION]: '{}' };
-  await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations } });
-  const status = { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions: [condition('Ready', 'KubeletReady')] };
-  await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'strategic', { status }, { subresource: 'status' });
-}
-
-function condition(type: string, reason: string): JsonObject {
-  const now = new Date().toISOString().replace(/\.\d+/, '');
-  return { type, status: 'True', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
-}
-
-/** Each Node reports a healthy trial of its assignment. */
-async function simulateAgents(cluster: Cluster, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' }).catch(() => null);
-    for (const node of nodes?.items ?? []) await report(cluster, node).catch(() => undefined);
-    await sleep(200);
-  }
-}
-
-async function report(cluster: Cluster, node: KubeObject): Promise<void> {
-  const { name, annotations = {} } = node.metadata;
-  const { source } = parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]);
-  if (source === null) return;
-  const { uid = '', resourceVersion = '' } = (await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', ...source }))?.metadata ?? {};
-  const identity = { ...source, uid, resourceVersion };
-  const reported = JSON.stringify(formatConfigStatus({ assigned: identity, active: identity, lastKnownGood: null, error: null }));
-  if (annotations[CONFIG_STATUS_ANNOTATION] === reported) return;
-  const ref = { apiVersion: 'v1', kind: 'Node', name };
-  await cluster.patch(ref, 'strategic', { status: { conditions: [condition(CONFIG_CONDITION, TRIAL_REASON)] } }, { subresource: 'status' });
-  await cluster.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: reported } } });
-}

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isAppError } from '../../src/base/errors.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -11,6 +10,7 @@ import { readDrainPod } from '../../src/maintenance/forecast/drain-pod.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
+import { runStandInNodes } from '../support/stand-in-nodes.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const TITLE = 'drain against kube-apiserver and the controllers of kube-controller-manager';
@@ -37,7 +37,7 @@ describe.skipIf(requirement(TITLE, typeof binaries === 'string' ? binaries : mis
     access = ['--kubeconfig', join(directory, 'admin.conf')];
     for (const name of ['n1', 'n2']) await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
     await cluster.patch(nodeRef('n2'), 'merge', { spec: { unschedulable: true } });
-    standIn = runNodes(cluster, ['n1', 'n2'], stop.signal);
+    standIn = runStandInNodes(cluster, ['n1', 'n2'], stop.signal);
     await cluster.create(deployment(2));
     await cluster.create(budget(2));
     await untilTrue(async () => (await podsOf(cluster)).filter(({ isReady, node }) => isReady && node === 'n1').length === 2, 60_000);
@@ -131,53 +131,4 @@ function deployment(replicas: number): KubeObject {
 function budget(minAvailable: number): KubeObject {
   const { name, namespace, apiVersion, kind } = BUDGET;
   return { apiVersion, kind, metadata: { name, namespace }, spec: { minAvailable, selector: { matchLabels: { app: 'web' } } } };
-}
-
-/** Replaces the scheduler and the kubelets: keeps Nodes Ready, places pods, and reports them as Ready after a second. */
-async function runNodes(cluster: Cluster, names: readonly string[], signal: AbortSignal): Promise<void> {
-  const startedAt = new Map<string, number>();
-  for (let beat = 0; !signal.aborted; beat++, await sleep(200)) {
-    try {
-      if (beat % 25 === 0) for (const name of names) await heartbeat(cluster, name);
-      for (const pod of (await cluster.list({ ...POD, namespace: 'default' })).items) {
-        const { node, phase, uid } = readDrainPod(pod);
-        if (node === '') await place(cluster, pod.metadata.name, names);
-        else if (phase === 'Pending') {
-          if (!startedAt.has(uid)) startedAt.set(uid, Date.now());
-          if (Date.now() - (startedAt.get(uid) ?? 0) < 1_000) continue;
-          const conditions = [{ type: 'Ready', status: 'True' }];
-          const ref = { ...POD, namespace: 'default', name: pod.metadata.name };
-          await cluster.patch(ref, 'strategic', { status: { phase: 'Running', conditions } }, { subresource: 'status' });
-        }
-      }
-    } catch (error) {
-      // The pod was deleted meanwhile, or the API server is being stopped.
-      if (!isAppError(error)) throw error;
-    }
-  }
-}
-
-async function heartbeat(cluster: Cluster, name: string): Promise<void> {
-  const time = new Date().toISOString().replace(/\.\d+/, '');
-  const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: time }];
-  const allocatable = { cpu: '4', memory: '8Gi', pods: '110' };
-  await cluster.patch(
-    nodeRef(name),
-    'strategic',
-    { status: { conditions, allocatable, capacity: allocatable } },
-    { subresource: 'status' },
-  );
-}
-
-async function place(cluster: Cluster, pod: string, names: readonly string[]): Promise<void> {
-  const nodes = await Promise.all(names.map((name) => cluster.get(nodeRef(name))));
-  const free = nodes.find((node) => (node?.spec as { unschedulable?: boolean } | undefined)?.unschedulable !== true);
-  if (!free) return;
-  const target = { apiVersion: 'v1', kind: 'Node', name: free.metadata.name };
-  // The API server answers with a Status instead of the Binding.
-  await cluster
-    .create({ apiVersion: 'v1', kind: 'Binding', metadata: { name: pod, namespace: 'default' }, target })
-    .catch((error: unknown) => {
-      if (!isAppError(error, 'CLUSTER_ANSWER_INVALID')) throw error;
-    });
 }
