@@ -45,7 +45,7 @@ export function addRollout(command: Command, { fleetNote = '', good = '' }: Roll
       .addOption(
         new Option(
           '--on-failure <action>',
-          'action when more nodes fail than --max-fail allows. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
+          'action when more nodes fail than --max-fail allows, or a gate fails. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );

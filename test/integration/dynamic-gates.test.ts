@@ -143,6 +143,43 @@ describe('gates between the batches of dynamic assign', () => {
     expect(await sources()).toEqual(before);
   });
 
+  it.each([
+    ['after the canary', 'after: canary', 5],
+    ['after the last batch', 'after: end', 5],
+    ['after the last batch with onFailure: stop', 'after: end, onFailure: stop', 4],
+  ])('that fail %s restore the previous assignments with --on-failure revert: %s', async (_, gate, expected) => {
+    expect((await assign(60, 'gates: []\n')).code).toBe(0);
+    const before = await sources();
+    const gates = `gates: [{name: smoke-test, ${gate}, command: ["false"]}]\n`;
+    const { code, stderr } = await assign(78, gates, '--on-failure', 'revert');
+    expect(stderr).toContain('gate smoke-test failed after batch');
+    expect(code).toBe(expected);
+    const after = await sources();
+    expect(NODES.filter((node) => after[node] === before[node])).toEqual(expected === 5 ? NODES : []);
+  });
+
+  it('that were interrupted restore the assignments before the first run, if they fail in the second one', async () => {
+    expect((await assign(60, 'gates: []\n')).code).toBe(0);
+    const before = await sources();
+    const gates = 'gates: [{name: smoke-test, after: end, command: ["false"]}]\n';
+    runLocal = async () => {
+      abort.abort(interrupted('SIGINT'));
+      throw abort.signal.reason;
+    };
+    expect((await assign(79, gates, '--on-failure', 'revert')).code).toBe(130);
+    [runLocal, abort] = [null, new AbortController()];
+    expect(await sources()).not.toEqual(before);
+    expect((await assign(79, gates, '--on-failure', 'revert')).code).toBe(5);
+    expect(await sources()).toEqual(before);
+  });
+
+  it('do not revert with --on-failure revert when a maintenance window closes', async () => {
+    const windows = 'windows: [{startTime: "00:00", endTime: "00:01", timeZone: Etc/UTC}]\nbatchDuration: 50s\n';
+    const { code, stderr } = await assign(80, windows, '--on-failure', 'revert', '--min-ready', '15s');
+    expect(stderr).toContain('batch 2 may not finish before the maintenance window closes');
+    expect([code, await assigned()]).toEqual([4, ['n1']]);
+  });
+
   it('have no inline secrets', async () => {
     const job = (variable: string): string => {
       file(

@@ -45,8 +45,8 @@ export interface GateStop {
   /** A clause. */
   readonly reason: string;
   readonly problem: Problem;
-  /** Undo the changes of the run. */
-  readonly reverts: boolean;
+  /** Undo the changes of the run; null: as after other failures. */
+  readonly reverts: boolean | null;
 }
 
 /** Gates and windows of one run. */
@@ -210,7 +210,12 @@ function gateFailed({ name, onFailure }: PreparedGate, { answer, output }: GateR
   const last = output?.trim().split('\n').at(-1) ?? '';
   const message = last === '' || answer.includes(last) ? reason : `${reason}: ${last}`;
   const hint = 'Find the cause with the output of the gate, and run the same command again: changed hosts are not changed twice';
-  return { kind: 'gate', reason, problem: { code: 'GATE_FAILED', message, hint }, reverts: onFailure === 'revert' };
+  return {
+    kind: 'gate',
+    reason,
+    problem: { code: 'GATE_FAILED', message, hint },
+    reverts: onFailure === undefined ? null : onFailure === 'revert',
+  };
 }
 
 function windowClosed(reason: string): GateStop {

@@ -73,7 +73,9 @@ const gateFields = {
   onFailure: optional(
     z
       .enum(['stop', 'revert'])
-      .describe('stop: change no other host. revert: also undo the changes of this run; only for dynamic assign and reset (default: stop)'),
+      .describe(
+        'stop: change no other host. revert: also undo the changes of this run; only for dynamic assign and reset (default: that of --on-failure, otherwise stop)',
+      ),
   ),
   command: optional(
     command.describe(

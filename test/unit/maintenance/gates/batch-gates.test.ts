@@ -65,7 +65,7 @@ describe('gates between batches', () => {
     expect(await pass(['b'])).toEqual({
       kind: 'gate',
       reason: 'gate smoke-test failed after batch 1: exit code 3',
-      reverts: false,
+      reverts: null,
       problem: expect.objectContaining({
         code: 'GATE_FAILED',
         message: 'gate smoke-test failed after batch 1: exit code 3: no route to shop',
@@ -94,10 +94,17 @@ describe('gates between batches', () => {
     expect(ran).toEqual(['canary 0: x a last', 'each-batch 0: x a last', 'end 0: x a last']);
   });
 
-  it('ask for a revert where the gate wants it', async () => {
-    const { pass } = world({ gates: [{ ...GATE, onFailure: 'revert' }] }, { answers: { 'smoke-test 1': FAILED } });
+  it.each([
+    ['revert', true],
+    ['stop', false],
+    [undefined, null],
+  ] as const)('with onFailure %s ask for a revert: %s', async (onFailure, reverts) => {
+    const { pass } = world(
+      { gates: [{ ...GATE, ...(onFailure === undefined ? {} : { onFailure }) }] },
+      { answers: { 'smoke-test 1': FAILED } },
+    );
     await pass(['a']);
-    expect(await pass([])).toMatchObject({ reverts: true });
+    expect(await pass([])).toMatchObject({ reverts });
   });
 
   it('end at once if the run is interrupted', async () => {
