@@ -54,7 +54,7 @@ export interface WorkflowResult {
   readonly isDown?: boolean;
   /** A control plane: changed while no other host of the run is. Default: false. */
   readonly isExclusive?: boolean;
-  /** Stage of the host in the run, if only its inspection shows the stage. */
+  /** Stage of the host in the run, if its inspection shows the stage; it replaces an assumed one. */
   readonly stage?: number;
 }
 

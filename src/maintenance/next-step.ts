@@ -302,10 +302,15 @@ function isLast<M extends RolloutMember>(view: View<M>, rules: RolloutRules): bo
 /** Whether a waiting member can be inspected before the queued ones are changed: they may use all connections, or exclude it. */
 function isToInspect<M extends RolloutMember>(
   { isExclusive }: M,
-  { queued, active }: View<M>,
+  { queued, active, openStage }: View<M>,
   { maxOpen = Number.POSITIVE_INFINITY }: RolloutRules,
 ): boolean {
-  return queued.length + active.length < maxOpen && (isExclusive !== true || !queued.some((member) => member.isExclusive === true));
+  return queued.length + active.length < maxOpen && (isExclusive !== true || !queued.some(isExclusiveUpTo(openStage)));
+}
+
+/** Members of later stages start only when those of earlier ones have been inspected. */
+function isExclusiveUpTo<M extends RolloutMember>(openStage: number): (member: M) => boolean {
+  return (member) => member.isExclusive === true && stageOf(member) <= openStage;
 }
 
 /** The first of some members, up to one that may not be in progress at the same time. */
@@ -336,7 +341,7 @@ function membersToInspect<M extends RolloutMember>(
   const first = canaries.slice(0, canariesInspected({ parallel, maxOpen }));
   const early = new Set(first.filter(({ state }) => state === 'waiting'));
   const inspect: M[] = [];
-  let hasExclusive = [...inspecting, ...active, ...queued].some(({ isExclusive }) => isExclusive === true);
+  let hasExclusive = [...inspecting, ...active, ...queued].some(isExclusiveUpTo(openStage));
   for (const member of early.size === 0 ? waiting : new Set([...early, ...waiting])) {
     const busy = inspecting.length + active.length + start.length + inspect.length;
     // If all are inspected first, the caller closes those that exceed the limit.

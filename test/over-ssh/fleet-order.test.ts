@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { startFirstNode } from '../support/first-node.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -86,6 +87,32 @@ hosts: [${hosts.join(', ')}]
     const { batches } = JSON.parse((await run(...upgrade, '--dry-run', '-o', 'json')).stdout);
     expect(batches).toEqual([['node4'], ['node3', 'node5'], ['node2']]);
     expect(changed(await run(...upgrade, '--max-unavailable', '1'))).toEqual(ORDER);
+  });
+
+  it('has existing control planes last, also if their Nodes have other names than their hosts', async () => {
+    const file = join(directory, 'names.yaml');
+    const first = lab.hosts[0]?.rootDir ?? '';
+    mkdirSync(join(first, 'etc/kubernetes/manifests'), { recursive: true });
+    writeFileSync(join(first, 'etc/kubernetes/manifests/kube-apiserver.yaml'), 'apiVersion: v1\nkind: Pod\n');
+    const cluster = kubeCluster({ kubeconfig: { path: lab.kubeconfig } });
+    const labels = { 'node-role.kubernetes.io/control-plane': '' };
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node1' }, 'merge', { metadata: { labels } });
+    await cluster.close();
+    const write = (): void =>
+      writeFileSync(
+        file,
+        `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+cluster: {kubeconfig: ${lab.kubeconfig}}
+baseline: {kubeletConfiguration: {maxPods: ${++maxPods}}}
+hosts: [{name: first, address: node1, role: control-plane}, {name: node2}, {name: node3}]
+`,
+      );
+    write();
+    expect((await run('plan', '-f', file)).stdout).toContain('\norder: node2 (canary), then node3, then first\n');
+    const { code, stderr } = await run('apply', '-y', '-f', file, '--max-unavailable', '1', '-v', '1');
+    expect([code, [...stderr.matchAll(/^(\S+) changed: /gm)].map(([, name]) => name)]).toEqual([0, ['node2', 'node3', 'first']]);
+    expect(stderr).toContain('node1 the health of the other etcd members is not known');
   });
 
   it('is refused with a canary that is no host of the run', async () => {

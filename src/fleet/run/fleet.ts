@@ -273,7 +273,7 @@ class FleetRun {
     one.open = found.value;
     one.isDown = found.value.planned.isDown === true;
     one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
-    if (!this.#rules.dryRun) one.stage ??= found.value.planned.stage;
+    if (!this.#rules.dryRun) one.stage = found.value.planned.stage ?? one.stage;
     return found.value;
   }
 

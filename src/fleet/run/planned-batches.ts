@@ -15,7 +15,7 @@ export function plannedBatches(
   const left = members.flatMap(({ name, stage, zone, isExclusive, isNeeded }) => {
     const plan = pending.get(name);
     if (plan === undefined) return [];
-    const place = { stage: stage ?? plan?.stage, zone, isNeeded, isExclusive: isExclusive === true || plan?.isExclusive === true };
+    const place = { stage: plan?.stage ?? stage, zone, isNeeded, isExclusive: isExclusive === true || plan?.isExclusive === true };
     return [{ name, ...place, isDown: plan?.isDown === true, state: 'queued' as const }];
   });
   const choice = { canary: left.length <= 1 ? 0 : canary, ...(canaryOrder === undefined ? {} : { canaryOrder }) };

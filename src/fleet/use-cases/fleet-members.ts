@@ -198,7 +198,9 @@ export function controlPlaneMember(services: FleetRunPorts, input: JoiningMember
         await ports.connection?.close();
         throw error;
       }
-      return member.open(ports);
+      const open = await member.open(ports);
+      // The Node may have another name than the host, so that the place of the host is known only now.
+      return member === present ? { ...open, planned: { ...open.planned, stage: PRESENT_CONTROL_PLANES } } : open;
     },
   };
 }

@@ -36,6 +36,8 @@ interface Behaviour {
   readonly recovers?: 'at once' | 'changed';
   /** The host is a control plane, which is known after planning. */
   readonly isControlPlane?: boolean;
+  /** Its stage, which is known after planning. */
+  readonly plannedStage?: number;
   /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
 }
@@ -72,6 +74,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       isDown = false,
       recovers,
       isControlPlane = false,
+      plannedStage,
       ...place
     },
   ]: [string, Behaviour]): FleetMember => ({
@@ -100,7 +103,10 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       if (refusals.length > 0 && !rules.dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
       const host = planOf(name, changes);
       return {
-        planned: { host, warnings: [], refusals, isDown, isExclusive: isControlPlane },
+        planned: {
+          ...{ host, warnings: [], refusals, isDown, isExclusive: isControlPlane },
+          ...(plannedStage === undefined ? {} : { stage: plannedStage }),
+        },
         apply: async () => {
           log.push(`change ${name}`);
           now.mostChanging = Math.max(now.mostChanging, ++now.changing);
@@ -345,6 +351,15 @@ describe('a run over a fleet', () => {
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     expect(now.mostChanging).toBe(1);
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
+  });
+
+  it.each([false, true])('changes hosts in the stage that their inspection shows (all planned first: %s)', async (observesFirst) => {
+    const plane = { stage: 1, isExclusive: true, plannedStage: 3 };
+    const hosts = { cp1: plane, cp2: plane, w1: { stage: 2 }, cp3: { stage: 1, isExclusive: true }, w2: { stage: 2 } };
+    const { statuses, log, now } = world(hosts, { observesFirst, maxUnavailable: 1, canary: 1, canaryOrder: ['w2'] });
+    expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
+    expect(log.filter((line) => line.startsWith('change'))).toEqual(['w2', 'cp3', 'w1', 'cp1', 'cp2'].map((name) => `change ${name}`));
+    expect(now.mostChanging).toBe(1);
   });
 
   it('respects the maximum number of connections, and finishes', async () => {
