@@ -40,15 +40,14 @@ describe('dynamic assign of a change that needs a drained node', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
+  const dynamic = (...argv: readonly string[]) =>
+    runCommand(['dynamic', ...argv, '--min-ready', '0s', '--kubeconfig', join(directory, 'admin.conf')], {
+      services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }),
+    });
   const assign = async (payload: string, ...options: readonly string[]) => {
     const file = join(directory, 'kubelet.yaml');
     writeFileSync(file, `${OVERLAY}${payload}\n`);
-    return runCommand(
-      ['dynamic', 'assign', ...NODES, '--file', file, '--min-ready', '0s', ...options, '--kubeconfig', join(directory, 'admin.conf')],
-      {
-        services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }),
-      },
-    );
+    return dynamic('assign', ...NODES, '--file', file, ...options);
   };
   const nodes = async (): Promise<readonly KubeObject[]> => (await fleet.cluster.list({ apiVersion: 'v1', kind: 'Node' })).items;
   const pods = async (): Promise<readonly string[]> =>
@@ -160,6 +159,32 @@ describe('dynamic assign of a change that needs a drained node', () => {
     expect(await pods()).toContain('alone');
     expect((await assign('topologyManagerScope: pod', '--force-drain')).code).toBe(0);
     expect(await pods()).toEqual([]);
+    await expectServing();
+  });
+
+  it('drains each node for an undo as well, and refuses it with --no-drain', async () => {
+    const undo = (...options: readonly string[]) => dynamic('undo', ...NODES, '--yes', ...options);
+    expect((await assign('topologyManagerScope: pod\nmaxPods: 1')).code).toBe(0);
+    expect((await assign('eventRecordQPS: 7')).code).toBe(0);
+    for (const name of ['web-3', 'web-4']) await fleet.cluster.create(drainPod(name, 'n1'));
+    const refused = await undo('--no-drain');
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('PODS_AT_RISK')]);
+    const planned = await undo('--dry-run', '-o', 'json');
+    expect([planned.code, JSON.parse(planned.stdout).drainForecast.nodes]).toMatchObject([0, [{ node: 'n1' }, { node: 'n2' }]]);
+    const seen = watchNodes();
+    expect((await undo()).code).toBe(0);
+    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
+    expect(await pods()).toEqual([]);
+    await expectServing();
+  });
+
+  it('does not undo with --no-drain while pods are on the nodes', async () => {
+    expect((await assign('topologyManagerScope: pod')).code).toBe(0);
+    expect((await assign('eventRecordQPS: 7')).code).toBe(0);
+    await fleet.cluster.create(drainPod('web-3', 'n1'));
+    const { code, stderr } = await dynamic('undo', 'n1', '--yes', '--no-drain');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('[NODE_NOT_DRAINED]')]);
+    expect(await pods()).toEqual(['web-3']);
     await expectServing();
   });
 });

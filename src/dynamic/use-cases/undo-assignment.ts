@@ -11,6 +11,7 @@ import type { NodeConfig } from '../status/node-config.ts';
 import { contentHash } from '../workflows/config-contents.ts';
 import { PUSHED_LABEL } from '../workflows/push-config.ts';
 import { type Assignment, type AssignmentRequest, checkAssignment } from './assign.ts';
+import type { CheckedPayload } from './check-pod-risks.ts';
 import type { PushFilePorts } from './push-file.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function checkUndo(
   ports: PushFilePorts,
   cluster: Cluster,
   { to, rollout, allowPodLoss }: Pick<AssignmentRequest, 'rollout' | 'allowPodLoss'> & { readonly to: string | undefined },
-  { nodes, reporter }: { readonly nodes: readonly NodeConfig[]; readonly reporter: Reporter },
+  { nodes, reporter, drains }: { readonly nodes: readonly NodeConfig[]; readonly reporter: Reporter } & Pick<CheckedPayload, 'drains'>,
 ): Promise<Assignment> {
   const { undos, problems } = decideNodeUndos(nodes, to);
   const changed = undos.filter(({ undone }) => undone.length > 0);
@@ -40,7 +41,7 @@ export async function checkUndo(
     const assigned = source === null ? null : ({ kind: 'config-map', source, validation } as const);
     const members = group.map(({ node }) => node);
     const given = { rollout, allowPodLoss, force: source === null, assigned };
-    checked.push(await checkAssignment(ports, cluster, given, { nodes: members, text: null, reporter, drains: false }));
+    checked.push(await checkAssignment(ports, cluster, given, { nodes: members, text: null, reporter, drains }));
   }
   return {
     nodes,

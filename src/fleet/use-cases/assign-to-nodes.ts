@@ -112,7 +112,7 @@ export async function assignToNodes(
     const nodes = await readNodes(cluster, names, { backend });
     const checked =
       assigned?.kind === 'previous'
-        ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter })
+        ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter, drains })
         : await checkAssignment(services, cluster, { ...request, assigned }, { nodes, text, reporter, drains });
     const rollout = await withNamedCanaries(services, request, { cluster, ...checked });
     const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
