@@ -14,8 +14,8 @@ export interface RunSettings {
   readonly allow?: Impact | undefined;
   /**
    * How nodes are drained for a change of class drain or unsafe. `acceptsLoss`: a node that may not be drained is changed
-   * with its pods. `settleMs`: time limit for evicted pods to be Ready elsewhere; absent: not waited for. Undefined: the run
-   * drains no node.
+   * with its pods. `settleMs`: time limit for evicted pods to be Ready elsewhere; absent: not waited for. `isRequired`: without
+   * the right to evict pods the node is not changed; default: it is changed with a warning. Undefined: the run drains no node.
    */
   readonly drain?:
     | {
@@ -24,6 +24,7 @@ export interface RunSettings {
         readonly timeoutMs: number;
         readonly settleMs?: number;
         readonly acceptsLoss?: boolean;
+        readonly isRequired?: boolean;
       }
     | undefined;
   /** For a change that would end pods of the node; `ignore`: the plan is never applied. */

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
+import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
+import { isCordoned } from '../../src/maintenance/node-hold.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+import { drainPod } from '../support/drain-objects.ts';
 import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
 
 const NODES = ['n1', 'n2', 'n3', 'n4'];
@@ -104,6 +111,57 @@ describe('a rollout', () => {
       expect(await world.maxPods()).toEqual(maxFailures === 0 ? all(0) : { ...all(66), n2: 0 });
     },
   );
+
+  describe('of a change that needs a drained node', () => {
+    const DRAIN = {
+      ...QUICK,
+      strategy: { ...QUICK.strategy, allow: 'drain' },
+      payload: { overlay: { maxPods: 1, topologyManagerScope: 'pod' } },
+    };
+    const podNames = async ({ cluster }: RolloutWorld): Promise<readonly string[]> =>
+      (await cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace: 'default' })).items.map(({ metadata }) => metadata.name);
+    const withPods = async (): Promise<RolloutWorld> => {
+      const world = await rolloutWorld(['n1', 'n2']);
+      const kubeletconfig = effectiveConfiguration({}, { catalogue: await loadCatalogue(), minor: 36 });
+      for (const node of ['n1', 'n2']) world.fleet.cluster.proxyNode(node, () => ({ status: 200, body: { kubeletconfig } }));
+      for (const name of ['web-1', 'web-2']) await world.cluster.create(drainPod(name, 'n1'));
+      return world;
+    };
+
+    it('drains each node, also if the configuration would end the pods that are evicted', async () => {
+      const world = await withPods();
+      const cordoned: string[] = [];
+      world.fleet.cluster.store.subscribe(({ object, previous }) => {
+        const sourceOf = (node: KubeObject | null) => node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION];
+        if (object.kind === 'Node' && sourceOf(object) !== sourceOf(previous) && isCordoned(object)) cordoned.push(object.metadata.name);
+      });
+      await world.create('pods', spec(1, DRAIN));
+      await world.controller().run(120);
+      expect(await reason(world)).toBe('Complete Ready: Complete');
+      expect([cordoned, await podNames(world)]).toEqual([['n1', 'n2'], []]);
+    });
+
+    it('changes no node without the right to evict pods, and shows that in the status until it is granted', async () => {
+      const world = await withPods();
+      let mayEvict = false;
+      const create: Cluster['create'] = async (object) => {
+        const isReview = object.kind === 'SelfSubjectAccessReview' && JSON.stringify(object.spec).includes('"eviction"');
+        return isReview ? { ...object, status: { allowed: mayEvict } } : world.cluster.create(object);
+      };
+      await world.create('pods', spec(1, DRAIN));
+      const controller = world.controller({ cluster: { ...world.cluster, create } });
+      await controller.run(20);
+      expect(await reason(world)).toBe('Refused Stalled: PayloadRefused');
+      const { conditions = [] } = await world.status('pods');
+      expect(conditions.find(({ type }) => type === 'Stalled')?.message).toMatch(
+        /^n1: .*the change needs a drained node, but the credentials may not cordon the node and evict its pods; n2: the change needs/,
+      );
+      expect([await world.assigned(), await podNames(world)]).toEqual([[], ['web-1', 'web-2']]);
+      mayEvict = true;
+      await controller.run(180);
+      expect(await reason(world)).toBe('Complete Ready: Complete');
+    });
+  });
 
   it('counts a node as in progress until the watch shows its assignment, also when the payload changes meanwhile', async () => {
     const world = await rolloutWorld(NODES);

@@ -73,6 +73,16 @@ export function nodeNotDrained(node: string): Problem {
   };
 }
 
+/** Without the right to drain the node, which the change requires. */
+export function drainForbidden(node: string): Problem {
+  return {
+    code: 'NODE_NOT_DRAINED',
+    host: node,
+    message: 'the change needs a drained node, but the credentials may not cordon the node and evict its pods',
+    hint: 'Grant create on pods/eviction, list on pods and poddisruptionbudgets, and patch on nodes',
+  };
+}
+
 /** The change continues. */
 export function notDrainedWarning(node: string): Problem {
   return {

@@ -10,7 +10,7 @@ import { drainForecaster } from '../forecast/forecast.ts';
 import { readClusterView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { drainNode, giveBack } from './drain-node.ts';
-import { drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
+import { drainForbidden, drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
 import { type EvictedWorkload, readEvictedWorkloads, waitSettled } from './settle.ts';
 
@@ -113,6 +113,7 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
   const found = await settle(nodeWithPods(cluster, node));
   if ('error' in found) {
     if (!policy.isAllowed || found.error.code !== 'CLUSTER_FORBIDDEN') throw found.error;
+    if (policy.isRequired === true) throw new AppError(drainForbidden(node), { exitCode: 3, cause: found.error });
     reporter.report({ level: 'warning', ...notDrainedWarning(node) });
     return null;
   }
@@ -129,6 +130,7 @@ async function takeOutOfService(ports: DrainingPorts, node: string, policy: Poli
     throw new AppError(nodeNotDrained(node), { exitCode: 3 });
   }
   if (!(await mayDrain(cluster, node))) {
+    if (policy.isRequired === true) throw new AppError(drainForbidden(node), { exitCode: 3 });
     if (!isDrained) reporter.report({ level: 'warning', ...notDrainedWarning(node) });
     return null;
   }

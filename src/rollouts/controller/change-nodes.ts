@@ -113,7 +113,7 @@ export class NodeChanges {
   }
 
   async #takeOutOfService(name: string, { impact, drain }: HowToChange): Promise<void> {
-    const policy = { isAllowed: true, isForced: drain.force, timeoutMs: drain.timeoutSeconds * 1000 };
+    const policy = { isAllowed: true, isRequired: true, isForced: drain.force, timeoutMs: drain.timeoutSeconds * 1000 };
     const holds =
       this.#holds.get(name) ??
       nodeHolds({ ...this.#ports, signal: this.#signal(), reporter: this.#openReporter(), run: this.#run() }, policy);

@@ -6,11 +6,13 @@ import type { NodeConfig } from '../../dynamic/status/node-config.ts';
 import { unreadableProblems, unsignedProblems } from '../../dynamic/use-cases/assign.ts';
 import { checkPodRisks } from '../../dynamic/use-cases/check-pod-risks.ts';
 import { findPayload } from '../../dynamic/workflows/assign-config.ts';
-import { exceeds, highestImpact, type Impact } from '../../host/plan/impact.ts';
+import { exceeds, highestImpact, type Impact, needsDrain } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { mayDrain } from '../../kube/has-permission.ts';
 import { DEFAULT_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import { drainForbidden } from '../../maintenance/drain/drain-problems.ts';
 import type { RolloutSpec } from '../api/schema.ts';
 import type { NodeCheck } from '../reconcile/observed.ts';
 
@@ -30,15 +32,17 @@ export async function checkNodes(
   const invalid = await invalidVersions(payload.text, source, nodes);
   // Nodes that run the configuration have accepted it.
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { refusals, losses, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains: false });
+  const { refusals, losses, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains: true });
+  const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
+  const drained = nodes.flatMap(({ name }) => (needsDrain(impactOf(name)) ? [name] : []));
   const problems = [
     ...unreadableProblems(nodes, source),
     ...unsignedProblems(nodes, { source, data }),
     ...refusals,
     ...losses,
+    ...((await mayDrainAll(cluster, drained)) ? [] : drained.map(drainForbidden)),
     ...nodes.flatMap((node) => irreversible(node, spec)),
   ];
-  const impactOf = (name: string): Impact | null => highestImpact((fields.get(name) ?? []).map(({ impact }) => impact));
   return new Map(
     nodes.map((node) => {
       const impact = impactOf(node.name);
@@ -48,6 +52,11 @@ export async function checkNodes(
       return [node.name, { refusal: why.length === 0 ? null : why.join('; '), impact }];
     }),
   );
+}
+
+/** The rights are the same for all nodes. */
+async function mayDrainAll(cluster: Cluster, [name]: readonly string[]): Promise<boolean> {
+  return name === undefined || mayDrain(cluster, name);
 }
 
 function irreversible({ name, report, source }: NodeConfig, { onFailure }: RolloutSpec): readonly Problem[] {
