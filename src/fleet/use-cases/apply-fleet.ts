@@ -6,7 +6,7 @@ import type { RunJournal, RunJournals } from '../history/journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
-import { type Approval, type ApprovedTasks, approvePlan, requireApproval, withPlanned } from './approve-plan.ts';
+import { type Approval, type ApprovedTasks, approvePlan, downHosts, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
@@ -161,9 +161,7 @@ async function applyTasks(
       const gates = openGates(services, { rollout, cluster: run.access?.cluster ?? null, reporter, done });
       const observesFirst = run.access !== null && (inspectsFirst || gates !== undefined);
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
-      const othersDown = planned.flatMap(({ host, status, plan }) =>
-        status === 'unreachable' || (status !== 'pending' && plan?.isDown === true) ? [host] : [],
-      );
+      const othersDown = await downHosts(run.access?.cluster ?? null, planned);
       const own = { ...rules, othersDown, observesFirst, stopsIfRefused };
       const applied = await runFleet(run.members, own, { ...ports, gates, claims: run.claims, inspected });
       view.close();

@@ -1,7 +1,11 @@
-import { declined, usageError } from '../../base/errors.ts';
+import { declined, unlessRefused, usageError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
+import { nodeRef } from '../../maintenance/drain/hold.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -120,6 +124,23 @@ async function planTasks(services: FleetRunPorts, work: FleetTasks, { approval, 
     watch.close();
   }
 }
+
+/**
+ * The hosts that are not changed and use up `--max-unavailable`: those that were down when they were planned, unless their Nodes
+ * are Ready now. The operator may have taken long to answer.
+ * @param cluster null: it does not exist yet
+ */
+export async function downHosts(cluster: Cluster | null, planned: readonly HostOutcome[]): Promise<readonly string[]> {
+  const down = planned.filter(({ status, plan }) => status === 'unreachable' || (status !== 'pending' && plan?.isDown === true));
+  const found = await inParallel(down, AT_ONCE, async ({ host, plan, node: declared }) => {
+    const node = plan === null ? undefined : (plan.host.own?.node ?? declared);
+    const object = cluster === null || node === undefined ? null : await unlessRefused(cluster.get(nodeRef(node)));
+    return object !== null && isNodeReady(object) ? [] : [host];
+  });
+  return found.flat();
+}
+
+const AT_ONCE = 8;
 
 /** Adds the approved operations to a task; equal changes of many hosts are stored once. */
 export function exactTasks(): <Task extends object>(task: Task, outcome: HostOutcome) => Task & ApprovedOperations {
