@@ -23,7 +23,7 @@ function condition(type: string, reason: string): JsonObject {
   return { type, status: 'True', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
 }
 
-/** Stands in for the agents: each Node reports a healthy trial of its assignment. */
+/** In place of agents: each Node reports a healthy trial of its assignment. */
 export async function reportTrials(cluster: Cluster, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' }).catch(() => null);
