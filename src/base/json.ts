@@ -32,3 +32,11 @@ export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]));
 }
+
+/** Whether a value has all members of another one, and equal values in them. Lists must have as many items. */
+export function jsonContains(whole: Json | undefined, part: Json | undefined): boolean {
+  if (Array.isArray(whole) && Array.isArray(part))
+    return whole.length === part.length && part.every((item: Json, i) => jsonContains(whole[i] as Json, item));
+  if (!isJsonObject(whole) || !isJsonObject(part)) return whole === part;
+  return Object.keys(part).every((key) => Object.hasOwn(whole, key) && jsonContains(whole[key], part[key]));
+}

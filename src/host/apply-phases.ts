@@ -10,7 +10,7 @@ import type { NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
-import { comparableChanges, isSamePlan, type PlanDifference, planDifference } from './plan/same-plan.ts';
+import { comparableChanges, isSamePlan, type PlanDifference, planDifference, withoutCreated } from './plan/same-plan.ts';
 
 export async function planPhases<Input>(
   phases: readonly Phase<Input>[],
@@ -150,7 +150,7 @@ async function observeBefore<Input>(
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
     const changes = (plan: PhasePlan): HostChanges =>
       changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparableChanges(plan, made) } }] });
-    const difference = planDifference(changes(before), changes(observed.plan));
+    const difference = planDifference(changes(withoutCreated(before, observed.plan)), changes(observed.plan));
     const about = { host: host.name, phase: phase.name };
     if (exact !== undefined) {
       reportDifference(reporter, about, { difference, between: `the ${exact} plan and the current plan` });
@@ -268,8 +268,9 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
       signal?.throwIfAborted();
-      await applyOutsideHost(context, change, phase);
-      const message = `${CLUSTER_VERBS[change.kind]} ${describeRef(changedRef(change))}`;
+      const isMade = await applyOutsideHost(context, change, phase);
+      const object = describeRef(changedRef(change));
+      const message = isMade ? `${CLUSTER_VERBS[change.kind]} ${object}` : `${object} was created meanwhile`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message });
       i++;
       continue;
@@ -281,12 +282,13 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
   }
 }
 
-/** The cluster of the context. A phase plans such a change only after it has read the cluster. */
-async function applyOutsideHost(context: PhaseContext, change: ClusterChange, phase: string): Promise<void> {
+/** Whether it was changed. Uses the cluster of the context: a phase plans such a change only after it has read the cluster. */
+async function applyOutsideHost(context: PhaseContext, change: ClusterChange, phase: string): Promise<boolean> {
   const { cluster, etcd = null, host, reporter, signal } = context;
   if ('member' in change) {
     if (etcd === null) throw new Error(`${change.kind} without a connection to etcd`);
-    return applyEtcdChange(etcd, change, { host, reporter, signal, phase });
+    await applyEtcdChange(etcd, change, { host, reporter, signal, phase });
+    return true;
   }
   if (cluster === null) throw new Error(`${change.kind} without an API server`);
   return applyClusterChange(cluster, change);

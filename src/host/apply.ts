@@ -1,10 +1,11 @@
 import { onAbort } from '../base/abort.ts';
 import { AppError, isAppError } from '../base/errors.ts';
+import { jsonContains } from '../base/json.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { ownerNotFound } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
-import { type KubeObject, ownerReference } from '../kube/object.ts';
+import { type KubeObject, ownerReference, refOf } from '../kube/object.ts';
 import type { Host } from './access/host.ts';
 import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { HostChange, ObjectChange } from './plan/change.ts';
@@ -109,29 +110,42 @@ function restartsToRepeat(changes: readonly HostChange[], count: number): readon
 }
 
 /**
- * Applies one change of an object: only the reviewed state is overwritten.
+ * Applies one change of an object: only the reviewed state is overwritten. An object to create that exists by then with the
+ * same content is left as it is: hosts that are changed at the same time share objects.
+ * @returns whether a request changed the object
  * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and other errors of `Cluster`
  */
-export async function applyClusterChange(cluster: Cluster, change: ObjectChange): Promise<void> {
+export async function applyClusterChange(cluster: Cluster, change: ObjectChange): Promise<boolean> {
   switch (change.kind) {
     case 'create-object':
-      await cluster.create(await withOwner(cluster, change));
-      return;
+      return createUnlessEqual(cluster, await withOwner(cluster, change));
     case 'update-object': {
       const { resourceVersion } = change.before.metadata;
       const metadata = { ...change.object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
       await cluster.update(await withOwner(cluster, { ...change, object: { ...change.object, metadata } }));
-      return;
+      return true;
     }
     case 'patch-object':
       await cluster.patch(change.ref, 'strategic', change.patch, { subresource: change.subresource });
-      return;
+      return true;
     case 'mark-node':
       await applyNodeMarks(cluster, change);
-      return;
+      return true;
     case 'delete-object':
       await cluster.delete(change.ref);
-      return;
+      return true;
+  }
+}
+
+async function createUnlessEqual(cluster: Cluster, object: KubeObject): Promise<boolean> {
+  try {
+    await cluster.create(object);
+    return true;
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) throw error;
+    const found = await cluster.get(refOf(object));
+    if (found === null || found.metadata.deletionTimestamp !== undefined || !jsonContains(found, object)) throw error;
+    return false;
   }
 }
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import { type LabAgents, startLabAgents } from '../../lab/lab-agents.ts';
 import type { Lab } from '../../lab/lab-options.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { createServices } from '../../src/wiring.ts';
 import { startFirstNode } from '../support/first-node.ts';
 import { joinArguments } from '../support/join-arguments.ts';
@@ -155,5 +156,23 @@ describe('lab --agents', () => {
     expect(disabled.code, disabled.stderr).toBe(0);
     expect(lab.hosts[0]?.agent()).toBeNull();
     expect(await run('dynamic', 'inspect', 'node1')).toMatchObject({ code: 3 });
+  }, 60_000);
+
+  it('enables two hosts at once on a cluster without the namespace', async () => {
+    const program = file('program.mjs', "#!/usr/bin/env node\nconsole.log('1.2.3');\n");
+    const hosts = ['node1', 'node2'];
+    expect(await run('dynamic', 'disable', ...hosts)).toMatchObject({ code: 0 });
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', name: 'kubeletadm-system' };
+    const admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    try {
+      await admin.delete(namespace);
+      await untilTrue(async () => (await admin.get(namespace)) === null);
+      const { code, stdout, stderr } = await run('dynamic', 'enable', ...hosts, '--program', program);
+      expect(code, stdout + stderr).toBe(0);
+      expect(stderr).not.toMatch(/was planned again|difference between|already exists/);
+      expect(await admin.get(namespace)).not.toBeNull();
+    } finally {
+      await admin.close();
+    }
   }, 60_000);
 });

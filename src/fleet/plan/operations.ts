@@ -34,8 +34,15 @@ function withoutTime(change: Change): Change {
   return 'path' in change ? { ...change, path: change.path.replace(BACKUP, '$1') } : change;
 }
 
-/** The differences between planned and current operations; empty if equal. */
-export function differingOperations(planned: Operations, now: Operations): readonly string[] {
+/**
+ * The differences between planned and current operations; empty if equal. An object to create that no current operation
+ * changes exists by now as it was planned: this is no difference.
+ */
+export function differingOperations(before: Operations, now: Operations): readonly string[] {
+  const objectOf = (what: string): string => what.split(' ').slice(2).join(' ');
+  const planned = before.filter(
+    ([what]) => what.split(' ')[1] !== 'create-object' || now.some((other) => objectOf(other[0]) === objectOf(what)),
+  );
   const differing = (a: Operations, b: Operations): readonly string[] =>
     a.filter(([what, digest]) => !b.some((other) => other[0] === what && other[1] === digest)).map(([what]) => what);
   const found = [...new Set([...differing(planned, now), ...differing(now, planned)])];

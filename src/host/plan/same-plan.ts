@@ -7,12 +7,22 @@ import { type FieldChange, formatValue } from './impact.ts';
 import { unifiedDiff } from './text-diff.ts';
 
 /**
- * Whether a phase plans the same as before. Texts, directories (with nothing that could be lost) and changes
- * of subjects that earlier phases of this run changed (`made`) are ignored.
+ * Whether a phase plans the same as before. Texts, directories (with nothing that could be lost), changes
+ * of subjects that earlier phases of this run changed (`made`) and objects created meanwhile are ignored.
  */
 export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
   const shown = (plan: PhasePlan): string => JSON.stringify(comparableChanges(plan, made).map(bare));
-  return shown(planned) === shown(now);
+  return shown(withoutCreated(planned, now)) === shown(now);
+}
+
+/**
+ * The planned changes without the objects to create of which the present plan has no change: they exist by now as they
+ * were planned, for example because another host of the run created a shared Namespace.
+ */
+export function withoutCreated(planned: PhasePlan, now: PhasePlan): PhasePlan {
+  const changed = new Set(now.changes.flatMap(changeSubjects));
+  const changes = planned.changes.filter((change) => change.kind !== 'create-object' || changed.has(describeRef(changedRef(change))));
+  return { ...planned, changes };
 }
 
 export function comparableChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {

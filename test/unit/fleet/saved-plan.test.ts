@@ -103,6 +103,9 @@ describe('the difference between two plans of a host', () => {
   const write = (more: Partial<WriteFile>): Change => ({ ...WRITE, ...more });
   const token = (text: string) => new SensitiveText(['token: ', new Secret(text), '\n']);
   const X = 'kubelet-start write-file /x';
+  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } };
+  const CREATE: Change = { kind: 'create-object', object, reason: 'does not exist' };
+  const UPDATE: Change = { kind: 'update-object', object, before: object, reason: 'its labels differ' };
 
   it.each<[string, readonly Change[], readonly Change[], readonly string[]]>([
     ['equal plans', [WRITE, RESTART], [WRITE, RESTART], []],
@@ -115,6 +118,14 @@ describe('the difference between two plans of a host', () => {
     ['a missing operation', [WRITE, RESTART], [WRITE], ['kubelet-start restart-unit kubelet']],
     ['an additional operation', [RESTART], [WRITE, RESTART], [X]],
     ['another order', [WRITE, RESTART], [RESTART, WRITE], ['order of the operations']],
+    ['an object that exists by now', [CREATE, RESTART], [RESTART], []],
+    [
+      'an object that exists by now with other content',
+      [CREATE],
+      [UPDATE],
+      ['kubelet-start create-object Namespace x', 'kubelet-start update-object Namespace x'],
+    ],
+    ['an additional object', [RESTART], [CREATE, RESTART], ['kubelet-start create-object Namespace x']],
   ])('%s', (_, a, b, expected) => {
     expect(differ(a, b)).toEqual(expected);
   });

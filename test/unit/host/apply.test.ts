@@ -7,6 +7,7 @@ import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { CommandOperation } from '../../../src/host/operation/operation.ts';
 import { commandOf, describeDone, describeFailed, describePending } from '../../../src/host/operation-kinds.ts';
 import type { ClusterChange, HostChange } from '../../../src/host/plan/change.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
@@ -214,12 +215,27 @@ describe('applyClusterChange', () => {
     expect(await cluster.get(ref)).toMatchObject({ data: { a: '2', b: '3' } });
   });
 
-  it('refuses to overwrite an object that was created in the meantime', async () => {
-    const cluster = fakeCluster({ objects: [object] });
+  it.each([
+    ['other content', { data: { a: '2' } }],
+    ['no content', { data: undefined }],
+    ['a deletion in progress', { metadata: { ...object.metadata, finalizers: ['test/x'] } }],
+  ])('refuses to overwrite an object that was created in the meantime with %s', async (what, other) => {
+    const cluster = fakeCluster();
+    await cluster.create({ ...object, ...other } as KubeObject);
+    if (what === 'a deletion in progress') await cluster.delete(ref);
     await expect(applyClusterChange(cluster, { kind: 'create-object', object, reason })).rejects.toMatchObject({
       code: 'CLUSTER_ALREADY_EXISTS',
     });
   });
+
+  it.each([object, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } }])(
+    'accepts an equal $kind that was created in the meantime',
+    async (created) => {
+      const cluster = fakeCluster();
+      const change = { kind: 'create-object', object: created, reason } as const;
+      expect([await applyClusterChange(cluster, change), await applyClusterChange(cluster, change)]).toEqual([true, false]);
+    },
+  );
 
   it('refuses to overwrite an object that changed since it was read', async () => {
     const cluster = fakeCluster({ objects: [object] });

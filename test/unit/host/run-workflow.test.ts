@@ -250,6 +250,52 @@ describe('applyPhases', () => {
     });
   });
 
+  describe('when another client created a planned object', () => {
+    const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } };
+    const shared = (labels: Readonly<Record<string, string>> = {}): Phase<null> =>
+      definePhase<null, KubeObject | null>({
+        name: 'shared',
+        short: 'Create a shared object',
+        observe: async ({ cluster }) => (await cluster?.get({ ...NAMESPACE, name: 'x' })) ?? null,
+        plan: (found) => {
+          const object = { ...NAMESPACE, metadata: { name: 'x', labels } };
+          if (found === null) return { changes: [{ kind: 'create-object', object, reason }, write('/a', '1')] };
+          const differs = Object.entries(labels).some(([name, value]) => found.metadata.labels?.[name] !== value);
+          return { changes: [...(differs ? [{ kind: 'update-object', object, before: found, reason } as const] : []), write('/a', '1')] };
+        },
+      });
+
+    it.each([undefined, 'saved', 'approved'] as const)('makes the remaining changes without a difference (plan: %s)', async (exact) => {
+      const { host, reporter, cluster, context } = world();
+      const planned = await planPhases([shared()], context, null);
+      await cluster.create(NAMESPACE);
+      await applyPhases([shared()], context, null, planned, { exact });
+      expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE']);
+      expect(host.text('/a')).toBe('1');
+    });
+
+    it('makes the remaining changes if the object is created at the same moment', async () => {
+      const { host, reporter, cluster, context } = world();
+      const planned = await planPhases([shared()], context, null);
+      const create = async (object: KubeObject): Promise<KubeObject> => {
+        await cluster.create(NAMESPACE);
+        return cluster.create(object);
+      };
+      await applyPhases([shared()], { ...context, cluster: { ...cluster, create } }, null, planned);
+      expect(reporter.messages('CHANGE_DONE')[0]).toBe('Namespace x was created meanwhile');
+      expect(reporter.codes()).not.toContain('PLAN_CHANGED');
+      expect(host.text('/a')).toBe('1');
+    });
+
+    it('reports a changed plan if the object has other content', async () => {
+      const { reporter, cluster, context } = world();
+      const planned = await planPhases([shared({ team: 'a' })], context, null);
+      await cluster.create(NAMESPACE);
+      await applyPhases([shared({ team: 'a' })], context, null, planned);
+      expect(reporter.codes()).toContain('PLAN_CHANGED');
+    });
+  });
+
   it('does not report a changed plan when only a reason or the status of an object differs', async () => {
     const { reporter, context } = world();
     const made = (await context.cluster?.create(CONFIG_MAP)) as KubeObject;
