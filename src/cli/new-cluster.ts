@@ -4,8 +4,9 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import type { KubeconfigFile } from '../fleet/use-cases/admin-kubeconfig.ts';
 import type { ConnectionRequest, HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { JoinCommands } from '../fleet/use-cases/open-init.ts';
-import type { Services } from './output/services.ts';
+import type { Output, Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
+import { renamingOutput } from './program-name.ts';
 
 /** How the user of this host runs the program for other hosts. */
 interface RemoteUse {
@@ -22,6 +23,17 @@ export async function remoteUse(services: Services, { addresses, connection }: H
   const [host] = addresses;
   if (host === undefined) return null;
   return { prefix: (await services.commandPrefix?.()) ?? services.programName, host, ssh: sshWords(connection) };
+}
+
+/** An output whose command lines run as this user starts the program, and the options that repeat the connection to the hosts. */
+export async function nextCommands(
+  services: Services,
+  hosts: HostsRequest,
+): Promise<{ readonly output: Output; readonly ssh: readonly string[] }> {
+  const remote = await remoteUse(services, hosts);
+  return remote === null
+    ? { output: services.output, ssh: [] }
+    : { output: renamingOutput(services.output, remote.prefix), ssh: remote.ssh };
 }
 
 /** The options that repeat a connection. The sources of passwords are named, not their values. */

@@ -228,12 +228,14 @@ const APPLY_EXAMPLES = `  # show what changes, then upgrade the first control pl
 
 /** `upgrade apply VERSION` and `upgrade apply phase NAME... VERSION`. */
 async function runUpgradeApply(services: Services, request: WithPlan<UpgradeApplyRequest>): Promise<ExitCode> {
-  const [{ encodeYaml }, { openUpgradeApply }, { upgradeDone }, { runOnHosts }] = await Promise.all([
+  const [{ encodeYaml }, { openUpgradeApply }, { upgradeDone }, { runOnHosts }, { nextCommands }] = await Promise.all([
     import('../codec/yaml-encode.ts'),
     import('../fleet/use-cases/open-upgrade-apply.ts'),
     import('./kubeadm-output.ts'),
     import('./run-on-hosts.ts'),
+    import('./new-cluster.ts'),
   ]);
+  const { output, ssh } = await nextCommands(services, request.hosts);
   return runOnHosts(services, request, {
     title: 'upgrade apply',
     open: (scope) =>
@@ -245,19 +247,22 @@ async function runUpgradeApply(services: Services, request: WithPlan<UpgradeAppl
     applied: ({ version, run, left }) => {
       if (isSinglePhase(run)) return;
       const isComplete = left.length === 0;
-      services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
+      output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left, ssh));
     },
   });
 }
 
-/** @param left skipped phases without which the control plane is not upgraded or not verified */
-export function upgradeResult(version: string, left: readonly string[]): string {
+/**
+ * @param left skipped phases without which the control plane is not upgraded or not verified
+ * @param ssh options that repeat the connection
+ */
+export function upgradeResult(version: string, left: readonly string[], ssh: readonly string[] = []): string {
   const release = releaseOfVersion(version);
   if (left.length > 0) return joinLines(['', `This control plane was not completely upgraded to ${release}: skipped ${left.join(', ')}.`]);
   return joinLines([
     '',
     `This control plane was upgraded to ${release}.`,
-    'Upgrade the other control planes next, one after the other, then the workers: kubeletadm upgrade node --host HOST',
+    `Upgrade the other control planes next, one after the other, then the workers: ${['kubeletadm upgrade node --host HOST', ...ssh].join(' ')}`,
   ]);
 }
 

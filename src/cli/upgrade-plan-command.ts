@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import type { PlanClusterUpgradeRequest } from '../fleet/use-cases/plan-cluster-upgrade.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
@@ -94,6 +95,7 @@ interface UpgradePlanRequest extends PlanClusterUpgradeRequest {
 }
 
 const UP_TO_DATE = 'The cluster is up to date: no later version is available.\n';
+const notNeeded = (version: string): string => `The control plane needs no upgrade to ${version}.\n`;
 const UNKNOWN =
   'kubeletadm cannot determine whether a later version is available: dl.k8s.io does not answer. Plan one version with: kubeletadm upgrade plan VERSION\n';
 
@@ -105,14 +107,17 @@ async function runUpgradePlan(services: Services, request: UpgradePlanRequest): 
     { upgradePlanDocument, upgradePlanText },
     { readsClusterConfig },
     { renderKubeadmDocument },
+    { nextCommands },
   ] = await Promise.all([
     import('../fleet/use-cases/plan-cluster-upgrade.ts'),
     import('../kubeadm/upgrade/kubeadm-plan-text.ts'),
     import('../kubeadm/upgrade/upgrade-plan.ts'),
     import('./kubeadm-output.ts'),
     import('./output/show-document.ts'),
+    import('./new-cluster.ts'),
   ]);
   const { format, verbosity } = request.output;
+  const { version } = request.flags;
   const reporter = services.reporter({ verbosity, format: 'text' });
   const { plan, configuration } = await planClusterUpgrade(services, request, reporter);
   if (format !== 'text') {
@@ -124,9 +129,13 @@ async function runUpgradePlan(services: Services, request: UpgradePlanRequest): 
     services.output.stdout(`${checks}${configuration === null ? '' : usedConfig(configuration)}${kubeadmPlanText(plan)}`);
   } else {
     const config = configuration === null ? '' : `${configuration.trimEnd()}\n\n`;
-    services.output.stdout(`${config}${upgradePlanText(plan)}`);
+    const { output, ssh } = await nextCommands(services, request.hosts);
+    output.stdout(
+      `${config}${upgradePlanText(plan, [...request.hosts.addresses.flatMap((host) => ['--host', quoteShell(host)]), ...ssh])}`,
+    );
   }
-  if (plan.upgrades.length === 0) services.output.stderr(plan.complete ? UP_TO_DATE : UNKNOWN);
+  if (plan.upgrades.length === 0)
+    services.output.stderr(plan.complete ? (version === undefined ? UP_TO_DATE : notNeeded(String(version))) : UNKNOWN);
   return 0;
 }
 

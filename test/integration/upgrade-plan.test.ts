@@ -125,6 +125,19 @@ describe('upgrade plan', () => {
     }
   });
 
+  it('claims nothing about later versions when the cluster has the given one, and names the host in the next command', async () => {
+    const newest = await startWorld({ version: 'v1.36.2', kubelets: { cp1: 'v1.36.2' } });
+    try {
+      const same = await newest.plan(['v1.36.2']);
+      expect([same.code, same.stdout]).toEqual([0, '']);
+      expect(same.stderr).toContain('The control plane needs no upgrade to v1.36.2.');
+    } finally {
+      await newest.api.close();
+    }
+    const other = await world.plan(['v1.36.2', '--host', 'cp1', '--ssh-config', '/dev/null']);
+    expect(other.stdout).toContain('upgrade apply v1.36.2 --host cp1 --ssh-config /dev/null\n');
+  });
+
   it('is up to date when the release server has no later version', async () => {
     const releases = { stable: 'v1.35.6', 'stable-1.35': 'v1.35.6' };
     const text = await world.plan([], releases);

@@ -60,18 +60,19 @@ export const RULE = `${'_'.repeat(69)}\n`;
 
 /**
  * The plan as kubeadm's tables; empty when no upgrade is available.
+ * @param options of the command that applies the upgrade, e.g. `--host`, `cp1`
  * @see kubeadm 1.36 cmd/upgrade/plan.go
  */
-export function upgradePlanText(plan: UpgradePlanResult): string {
+export function upgradePlanText(plan: UpgradePlanResult, options: readonly string[] = []): string {
   if (plan.upgrades.length === 0) return '';
-  return [...plan.upgrades.flatMap((upgrade) => upgradeLines(plan, upgrade)), ...configLines(plan.configVersions)]
+  return [...plan.upgrades.flatMap((upgrade) => upgradeLines(plan, upgrade, options)), ...configLines(plan.configVersions)]
     .map((line) => `${line}\n`)
     .join('');
 }
 
 export const HEADER = ['COMPONENT', 'NODE', 'CURRENT', 'TARGET'] as const;
 
-function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade): readonly string[] {
+function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade, options: readonly string[]): readonly string[] {
   const components = componentsOf(plan, upgrade);
   const kubelets = components.filter(({ name }) => name === 'kubelet');
   const others = components.filter(({ name }) => name !== 'kubelet' && name !== 'kubeadm');
@@ -85,7 +86,7 @@ function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade): reado
     '',
     'Apply the upgrade with:',
     '',
-    `\tkubeletadm upgrade apply ${upgrade.target}${permissionFor(upgrade.target)}`,
+    `\t${[`kubeletadm upgrade apply ${upgrade.target}${permissionFor(upgrade.target)}`, ...options].join(' ')}`,
     '',
     RULE,
   ];
