@@ -224,7 +224,7 @@ async function prepareProgram(
     refuse(
       'AGENT_PROGRAM_UNKNOWN',
       'the file of --program is neither kubeletadm-agent.mjs nor an executable',
-      'Pass kubeletadm-agent.mjs, or an executable of kubeletadm such as kubeletadm-linux-amd64, with --program',
+      'Pass kubeletadm-agent.mjs, or an executable of kubeletadm such as kubeletadm-linux-x64, with --program',
     );
     return null;
   }
@@ -240,7 +240,7 @@ async function prepareProgram(
   const found = await observe(host, nodeProgram(node), signal);
   const desired = `Node.js ${OLDEST_NODEJS_VERSION.join('.')} or later`;
   const hint =
-    'Install Node.js on the host, or pass the path of an installed Node.js with --node-js. To run the agent without Node.js, pass an executable of kubeletadm (kubeletadm-linux-amd64 or kubeletadm-linux-arm64) with --program';
+    'Install Node.js on the host, or pass the path of an installed Node.js with --node-js. To run the agent without Node.js, pass an executable of kubeletadm (kubeletadm-linux-x64 or kubeletadm-linux-arm64) with --program';
   if (found === null) refuse('NODE_JS_MISSING', `the agent needs ${desired}, but ${node ?? 'node'} does not exist on the host`, hint);
   else if (!isSupportedNodeJs(found.version))
     refuse('NODE_JS_TOO_OLD', `the agent needs ${desired}, but ${found.path} is ${found.version}`, hint);
