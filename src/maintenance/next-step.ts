@@ -230,7 +230,8 @@ function limitReached(
   { canary, maxFail, cautious = false, stopsIfRefused = false }: RolloutRules,
   { passed, failed, broken, refused, started, total, canariesPassed, canariesBroken }: Counts,
 ): string | null {
-  if (canariesBroken > 0 && canariesPassed < canary) return 'the first host to be changed failed';
+  if (canariesBroken > 0 && canariesPassed < canary)
+    return canary === 1 ? 'the first host to be changed (canary) failed' : 'a canary failed';
   const changed = passed + broken;
   const limit = Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
   if (cautious && broken > limit)

@@ -401,7 +401,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(code).toBe(4);
     expect(stdout).toBe('3 hosts: 1 rolled back, 2 not started.\n');
     expect(stderr).toMatch(
-      /node[234]: .*\[ROLLED_BACK\][\s\S]*the run stopped before it processed 2 hosts: the first host to be changed failed.*\[FLEET_STOPPED\]/,
+      /node[234]: .*\[ROLLED_BACK\][\s\S]*the run stopped before it processed 2 hosts: the first host to be changed \(canary\) failed.*\[FLEET_STOPPED\]/,
     );
     expect([2, 3, 4].map(config)).toEqual(before);
   });

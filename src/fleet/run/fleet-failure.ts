@@ -27,7 +27,7 @@ export function requireValidValues({ outcomes }: Pick<FleetResult, 'outcomes'>):
 
 /** The command of a run over a fleet file, after hosts were not started because others failed. */
 const FLEET_HINT =
-  'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail NUMBER';
+  'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, but none of canaries, add --max-fail NUMBER';
 
 const BLOCKED_HINT =
   'Repair these hosts or exclude them from the run, and run the same command again. To permit more, raise --max-unavailable';

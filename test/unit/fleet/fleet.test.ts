@@ -169,7 +169,7 @@ describe('a run over a fleet', () => {
 
   it('names the reason if the canary of a stage failed', async () => {
     const { run } = world({ a: { apply: FAILED }, b: {}, c: {} }, { canary: 1, hasCanaryPerStage: true, observesFirst: true });
-    expect((await run()).stopped).toBe('the first host to be changed failed');
+    expect((await run()).stopped).toBe('the first host to be changed (canary) failed');
   });
 
   it('names the refused host that stopped the run, not the required host that was not started', async () => {
@@ -382,7 +382,7 @@ describe('a run over a fleet', () => {
     const { outcomes, stopped } = await run();
     expect(outcomes.map(({ status }) => status)).toEqual(['rolled-back', 'not-started', 'unchanged']);
     expect(outcomes[1]?.plan?.host.phases).toHaveLength(1);
-    expect(stopped).toBe('the first host to be changed failed');
+    expect(stopped).toBe('the first host to be changed (canary) failed');
     expect(now.open).toBe(0);
   });
 

@@ -138,7 +138,7 @@ describe('the next step of a run over hosts', () => {
 
   it('reports why no more hosts are started', () => {
     const reason = (text: string, rules: Partial<RolloutRules>) => nextStep(members(text), { ...HOSTS, ...rules }).stopped;
-    expect(reason('a- b', { canary: 1 })).toBe('the first host to be changed failed');
+    expect(reason('a- b', { canary: 1 })).toBe('the first host to be changed (canary) failed');
     expect(reason('a- b', { maxFail: 0 })).toBe('1 host failed, more than --max-fail allows');
     expect(reason('a- b- c- d', {})).toBeNull();
     expect(reason('a+ b- c- d', { cautious: true })).toBe(

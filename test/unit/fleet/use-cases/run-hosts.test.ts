@@ -139,7 +139,9 @@ describe('a workflow on many hosts', () => {
   it('changes no other host after a failed canary', async () => {
     const { applied, failure } = await runOver(3, { fails: ['h1'], rules: { ...RULES, canary: { hosts: 1 } } });
     expect(applied).toEqual(['h1']);
-    expect(failure?.problems.at(-1)?.message).toBe('the run stopped before it processed 2 hosts: the first host to be changed failed');
+    expect(failure?.problems.at(-1)?.message).toBe(
+      'the run stopped before it processed 2 hosts: the first host to be changed (canary) failed',
+    );
   });
 
   it('changes no host if preflight refuses one, and names all refused hosts', async () => {
