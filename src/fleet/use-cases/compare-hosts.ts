@@ -1,6 +1,6 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { ResolvedHost } from '../file/model.ts';
+import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, runFleet } from '../run/fleet.ts';
 import { selectFleetHosts } from './find-node-names.ts';
@@ -23,7 +23,7 @@ export interface CompareView {
 /**
  * Plans the selected hosts of a fleet, without hooks, to compare them with the fleet file.
  * @param inspect reads more about a connected host before the host is planned
- * @param use receives the hosts and the cluster; `plan` plans the hosts
+ * @param use receives the fleet, its selected hosts and its cluster; `plan` plans the hosts
  * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
  */
 export async function compareHosts<T>(
@@ -31,7 +31,12 @@ export async function compareHosts<T>(
   given: FleetRunRequest,
   { reporter, ports, warning }: CompareView,
   inspect: FleetMembersInput['inspect'],
-  use: (hosts: readonly ResolvedHost[], access: FleetAccess, plan: () => Promise<FleetResult>) => Promise<T>,
+  use: (compared: {
+    readonly fleet: ResolvedFleet;
+    readonly hosts: readonly ResolvedHost[];
+    readonly access: FleetAccess;
+    readonly plan: () => Promise<FleetResult>;
+  }) => Promise<T>,
 ): Promise<T> {
   const request = toCompare(given);
   const fleet = await readFleet(services, request);
@@ -42,7 +47,7 @@ export async function compareHosts<T>(
   const access = await openFleetCluster(services, request, { ...run, writes: false, through });
   try {
     const members = await fleetMembers(services, request, { ...run, access, ignoresHooks: true, inspect });
-    return await use(hosts, access, () => runFleet(members, fleetRules(request, hosts.length), ports));
+    return await use({ fleet, hosts, access, plan: () => runFleet(members, fleetRules(request, hosts.length), ports) });
   } finally {
     await access.close();
   }

@@ -9,6 +9,9 @@ import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { ResolvedFleet } from '../file/model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 
+/** The documents of `cluster.configuration`. */
+export const CONFIGURATION_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+
 /**
  * The kubeadm documents of `cluster.configuration`. If they contain no endpoint, the endpoint of the fleet
  * file applies to all control planes.
@@ -19,8 +22,7 @@ export async function readFleetConfiguration(
   { cluster, file }: Pick<ResolvedFleet, 'cluster' | 'file'>,
 ): Promise<LoadedConfig> {
   const path = cluster.configuration && resolveFleetPath(cluster.configuration, file, services.homeDirectory);
-  const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
-  const loaded = await loadConfigFile(services, path ?? undefined, kinds);
+  const loaded = await loadConfigFile(services, path ?? undefined, CONFIGURATION_KINDS);
   const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
   const flags = !isDeclared && cluster.endpoint !== null ? { 'control-plane-endpoint': cluster.endpoint } : {};
   const config = mergeInitFlags(loaded, flags);

@@ -16,6 +16,7 @@ import { declaredConfiguration } from '../file/inventory-document.ts';
 import { hostHistory } from '../history/host-history.ts';
 import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
+import { warnOfClusterDifferences } from './cluster-differences.ts';
 import { type ComparePorts, type CompareView, compareHosts } from './compare-hosts.ts';
 import type { FleetMembersInput } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
@@ -48,7 +49,9 @@ export async function fleetDrift(
     kubelets.set(name, { ...status, history: await observe(host, hostHistory, signal) });
     return host;
   };
-  return compareHosts(services, request, { ...view, ports: withoutOverrides(view.ports) }, inspect, async (hosts, { admin }, plan) => {
+  const own = { ...view, ports: withoutOverrides(view.ports) };
+  return compareHosts(services, request, own, inspect, async ({ fleet, hosts, access: { cluster, admin }, plan }) => {
+    await warnOfClusterDifferences(services, cluster, { ...fleet, reporter: view.reporter });
     const result = await plan();
     const { outcomes } = result;
     const declared = new Map(hosts.map((host) => [host.name, declaredConfiguration(host)]));

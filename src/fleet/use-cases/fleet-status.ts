@@ -109,7 +109,7 @@ export async function fleetStatus(
     if (readsCertificates) certificates.push(...(await readCertificates(services, host, member)));
     return host;
   };
-  return compareHosts(services, request, { ...view, ports: quiet(view.ports) }, inspect, async (hosts, { cluster }, plan) => {
+  return compareHosts(services, request, { ...view, ports: quiet(view.ports) }, inspect, async ({ hosts, access: { cluster }, plan }) => {
     const [{ outcomes }, nodes] = await Promise.all([plan(), nodesOf(cluster)]);
     const unreached = outcomes.map((outcome) =>
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,

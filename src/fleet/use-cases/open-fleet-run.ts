@@ -6,6 +6,7 @@ import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetResult } from '../run/fleet.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
+import { warnOfClusterDifferences } from './cluster-differences.ts';
 import { drainingOf, forecastRun } from './draining.ts';
 import { type FleetRunInput, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
@@ -45,6 +46,7 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
   );
   const access = await openFleetCluster(services, request, { cluster, file, reporter, writes: true, through });
   try {
+    await warnOfClusterDifferences(services, access.cluster, input);
     const claims = nodeClaims();
     const draining = await drainingOf(services, request.run, input.tasks.length);
     const members = await fleetMembers(services, request, { ...input, access, claims, draining });
