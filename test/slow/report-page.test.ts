@@ -266,7 +266,7 @@ describe.skipIf(requirement('live pages in a browser', chromium === null ? 'requ
     await run.endUntil(500);
     await waitFor('#connection', /^Live/);
     await waitFor('.verdict', /500 of 1000 hosts done/);
-    expect(await counts()).toContain('· 496 waiting');
+    expect(await counts()).toContain('· 496 not started yet');
     await run.endUntil(1_000);
     await run.end();
     await waitFor('#connection', /^The run has ended/);

@@ -52,7 +52,7 @@ export function countViews({ counts, noun }: ReportModel): readonly object[] {
     ...counts.map(({ value, hosts }) => {
       const look = LOOKS_OF_TEXT.get(value) ?? STATUS_LOOKS[value] ?? LOOKS.waiting;
       // The word of the terminal; "queued" is the name of the phase in the timeline.
-      const shown = value === 'queued' || value === 'waiting' ? 'not started yet' : value;
+      const shown = value === 'queued' ? 'not started yet' : value;
       return { isTotal: false, size: hosts.length, words: shown, ...look };
     }),
   ];

@@ -187,9 +187,9 @@ function presentState(timeline: HostTimeline | null): MemberState {
   return phase === 'planning' ? 'inspecting' : phase === 'queued' ? 'queued' : 'in-progress';
 }
 
-/** Number of members per state. */
+/** Number of members per state. Members whose turn has not come are counted together, inspected or not. */
 function countsOf(members: readonly ReportMember[]): ValueDistribution['entries'] {
-  return censusOf(members.map(({ name, state }) => [state.replaceAll('-', ' '), name]));
+  return censusOf(members.map(({ name, state }) => [(state === 'waiting' ? 'queued' : state).replaceAll('-', ' '), name]));
 }
 
 export function statusReport(status: ReportHead & Pick<ReportModel, 'rows' | 'certificates'>): ReportModel {
