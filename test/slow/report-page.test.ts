@@ -258,6 +258,7 @@ describe.skipIf(requirement('live pages in a browser', chromium === null ? 'requ
     // Failures first.
     expect(await text('.problems tbody tr')).toContain('kubelet not healthy');
     expect(await browser.evaluate('document.activeElement === window.kept && window.kept.title')).toMatch(/^edge-0005: changed/);
+    expect(await text('#cell-text')).toMatch(/^edge-0005: changed/);
     expect(await browser.evaluate("document.getElementById('filter-text').value")).toBe('edge-0005');
     expect(await browser.evaluate("[...document.querySelectorAll('.cell')].filter((cell) => cell.checkVisibility()).length")).toBe(1);
     expect(await browser.evaluate(LOWEST_CONTRAST)).toMatchObject({ ratio: expect.toSatisfy((ratio: number) => ratio >= 4.5) });
