@@ -73,10 +73,16 @@ function requireSame({ path }: KubeconfigFile, text: string, kubeconfig: HostKub
   const problem: Problem = {
     code: 'KUBECONFIG_EXISTS',
     message: `${path} exists: ${other}. The file was not changed`,
-    hint: 'Pass another file (kubectl uses several: export KUBECONFIG=FILE:OTHER-FILE), or replace it with kubeletadm kubeconfig admin --force',
+    // Before the cluster exists, kubeconfig admin has nothing to write.
+    hint:
+      kubeconfig === null
+        ? `Remove the file, or pass ${ANOTHER_FILE}`
+        : `Pass ${ANOTHER_FILE}, or replace it with kubeletadm kubeconfig admin --force`,
   };
   throw new AppError(problem, { exitCode: 2 });
 }
+
+const ANOTHER_FILE = 'another file (kubectl uses several: export KUBECONFIG=FILE:OTHER-FILE)';
 
 /** Why a file is not the kubeconfig of this cluster alone, as a clause; null: it is, or it is empty. */
 function whyOther(path: string, text: string, kubeconfig: HostKubeconfig | null): string | null {
@@ -90,6 +96,8 @@ function whyOther(path: string, text: string, kubeconfig: HostKubeconfig | null)
     if (clusters.length === 0) return 'it is not the kubeconfig of a cluster';
     const ca = kubeconfig === null ? null : caOf(kubeconfig.caPem);
     const other = clusters.find(({ caData }) => ca === null || caOf(decodeDataField(caData ?? '')) !== ca);
+    if (other !== undefined && ca === null)
+      return `it is a kubeconfig of an earlier or another cluster (another CA), ${other.server}; the cluster of this host does not exist yet`;
     if (other !== undefined) return `it is a kubeconfig of another cluster, ${other.server}`;
     const own = kubeconfig === null ? [] : parseKubeconfig(revealText(kubeconfig.text), path).users.map(({ name }) => name);
     const isMore = users.length > 1 || contexts.length > 1 || users.some(({ name }) => !own.includes(name));

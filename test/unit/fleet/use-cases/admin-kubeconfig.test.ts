@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createCa } from '../../../../lab/api-server/pki.ts';
 import type { LocalFiles } from '../../../../src/base/local-files.ts';
-import { writeAdminKubeconfig } from '../../../../src/fleet/use-cases/admin-kubeconfig.ts';
+import { requireKubeconfigFile, writeAdminKubeconfig } from '../../../../src/fleet/use-cases/admin-kubeconfig.ts';
 import { rebuildHostKubeconfig } from '../../../../src/kube/host-kubeconfig.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
 
 const { certPem } = await createCa();
 const other = await createCa();
@@ -50,5 +51,17 @@ describe('the file of the kubeconfig of an administrator', () => {
   ])('is not replaced if it is that of %s, except with --force', async (_, text) => {
     await expect(write(text)).rejects.toMatchObject({ code: 'KUBECONFIG_EXISTS', exitCode: 2 });
     expect(await write(text, { force: true })).toEqual(WRITTEN);
+  });
+
+  it('is to be removed before init if it is that of an earlier cluster, which no other command could replace', async () => {
+    const services = {
+      input: { exists: async () => true, readText: async () => kubeconfigText('kubernetes-admin') },
+      requireWritable: async () => undefined,
+      connectHost: async () => fakeHost(),
+      signal: new AbortController().signal,
+    } as unknown as Parameters<typeof requireKubeconfigFile>[0];
+    await expect(requireKubeconfigFile(services, { address: 'cp1' }, { path: 'admin.conf', force: false })).rejects.toThrow(
+      'admin.conf exists: it is a kubeconfig of an earlier or another cluster (another CA), https://10.0.0.1:6443; the cluster of this host does not exist yet. The file was not changed. Remove the file, or pass another file (kubectl uses several: export KUBECONFIG=FILE:OTHER-FILE)',
+    );
   });
 });
