@@ -146,7 +146,7 @@ function shortName(configuration: string | null): string | null {
 function driftText({ drift, changed }: OverviewRow): string | null {
   if (drift === null) return null;
   if (drift.length === 0) return 'none';
-  return `${drift.length} ${drift.length === 1 ? 'difference' : 'differences'}${changed === null ? '' : `: ${changed} changed`}`;
+  return `${drift.length} ${drift.length === 1 ? 'difference' : 'differences'}${changed === null ? '' : `: ${changed}`}`;
 }
 
 /** `client in 34d`; an expired one, or one with another error, says so. */

@@ -81,6 +81,10 @@ hosts: [{name: node1}, {name: node2}]
         fields: [{ field: 'maxPods', before: 60, after: 70 }],
       });
       expect(last(1)?.run).toBe(last(2)?.run);
+      const undone =
+        /maxPods: wanted 60, on disk 70, running \d+; undone by \S+ at 20\S+Z \(\w{8}\): change the fleet file, or the next apply sets it again$/m;
+      expect((await done(ofFleet('fleet', 'drift'))).stdout).toMatch(undone);
+      expect((await done(ofFleet('status', 'node1'))).stdout).toMatch(/ 1 difference: undone /);
       const again = await done(ofFleet('undo', 'node1', '--yes'));
       expect(again.stderr).toMatch(/undoes undo of /);
       expect(configOf(1)).toContain('maxPods: 60\n');

@@ -1,5 +1,6 @@
 import { isAppError } from '../../base/errors.ts';
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { present } from '../../base/present.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { type Change, changedRef, isClusterChange } from '../../host/plan/change.ts';
 import { CONTENT_DIFFERS } from '../../host/plan/diff-file.ts';
@@ -10,6 +11,7 @@ import { decodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../..
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/node/check-config-source.ts';
 import { masked } from '../../kubelet/effective/field-changes.ts';
 import { leafPath, leavesOf } from '../../kubelet/layers/layers.ts';
+import { describeAuthor } from '../history/decide-undo.ts';
 import type { HistoryEntry } from '../history/host-history.ts';
 import { shownChanges } from '../plan/operations.ts';
 import type { HostOutcome } from '../run/fleet.ts';
@@ -112,7 +114,9 @@ interface FieldDrift {
   /** In the running kubelet; absent: not read. */
   readonly running?: Json | undefined;
   /** What changed since the last apply; null: unknown, because that value is not recorded. */
-  readonly changed: 'fleet file' | 'host' | 'fleet file and host' | 'cluster' | null;
+  readonly changed: 'fleet file' | 'host' | 'fleet file and host' | 'cluster' | 'undone' | null;
+  /** The undo that reverted the wanted value; absent: none did. */
+  readonly undo?: Pick<HistoryEntry, 'operator' | 'time' | 'run' | 'id'> | undefined;
 }
 
 export interface DriftEvidence {
@@ -135,20 +139,38 @@ export function fieldDrift(fields: readonly FieldChange[], changes: readonly Cha
   const contents = isSameFile ? [evidence.declared ?? {}] : (saved?.overlays.map(({ content }) => content) ?? []);
   return fields.map(({ field, before, after }) => {
     const running = evidence.running?.get(leafPath(field));
-    const applied = evidence.history?.findLast((entry) => entry.result === 'changed' && entry.fields.some((one) => one.field === field));
-    const recorded = applied?.fields.findLast((one) => one.field === field)?.after;
+    const recorded = changesOfField(evidence.history ?? [], field).at(-1)?.after;
     const declared = declaredIn(contents, field, evidence.decode);
+    const drift = { field, wanted: after, onDisk: before, ...(running === undefined ? {} : { running: masked(field, running) }) };
+    const undo = undoOf({ before, after }, field, evidence.history ?? []);
+    if (undo !== null) return { ...drift, changed: 'undone', undo };
     return {
-      field,
-      wanted: after,
-      onDisk: before,
-      ...(running === undefined ? {} : { running: masked(field, running) }),
+      ...drift,
       changed: isSameFile ? changedSince({ before, after }, recorded, declared) : changedSide({ before, after }, declared ?? recorded),
     };
   });
 }
 
 type Values = Pick<FieldChange, 'before' | 'after'>;
+
+/** The successful changes of a field with the value that each set, the oldest first. */
+function changesOfField(history: readonly HistoryEntry[], field: string) {
+  return history.flatMap((entry) => {
+    const after = entry.result === 'changed' ? entry.fields.findLast((one) => one.field === field)?.after : undefined;
+    return after === undefined ? [] : [{ entry, after }];
+  });
+}
+
+/** The undo that set the value on disk, if the last other change of the field had set the wanted value; null: none. */
+function undoOf({ before, after }: Values, field: string, history: readonly HistoryEntry[]): FieldDrift['undo'] | null {
+  const changes = changesOfField(history, field);
+  const last = changes.at(-1);
+  const applied = changes.findLast(({ entry }) => entry.command !== 'undo');
+  const isUndone = last?.entry.command === 'undo' && jsonEqual(last.after, before) && jsonEqual(applied?.after, after);
+  if (!isUndone) return null;
+  const { operator, time, run, id } = last.entry;
+  return { operator, time, ...present({ run, id }) };
+}
 
 /** With the same file and the same value as after the last apply, only the configuration of the cluster can differ. */
 function changedSince({ before, after }: Values, recorded: Json | undefined, declared: Json | undefined): FieldDrift['changed'] {
@@ -187,9 +209,11 @@ function declaredIn(
   return value === undefined ? value : masked(field, value);
 }
 
-/** `maxPods: wanted 70, on disk 61, running 60; the host was changed`. */
-function describeFieldDrift({ field, wanted, onDisk, running, changed }: FieldDrift): string {
+/** `maxPods: wanted 70, on disk 61, running 60; the host changed`. */
+function describeFieldDrift({ field, wanted, onDisk, running, changed, undo }: FieldDrift): string {
   const value = (json: Json): string => (json === null ? 'unset' : inlineValue(json));
   const values = [`wanted ${value(wanted)}`, `on disk ${value(onDisk)}`, ...(running === undefined ? [] : [`running ${value(running)}`])];
-  return `${field}: ${values.join(', ')}; ${changed === null ? 'the last applied value is unknown' : `the ${changed} changed`}`;
+  const shown = `${field}: ${values.join(', ')}`;
+  if (undo !== undefined) return `${shown}; undone by ${describeAuthor(undo)}: change the fleet file, or the next apply sets it again`;
+  return `${shown}; ${changed === null ? 'the last applied value is unknown' : `the ${changed} changed`}`;
 }

@@ -28,8 +28,13 @@ export const OLDEST = 'oldest';
 
 /** `apply of alice@laptop at 2026-03-01T12:00:00Z (0a1b2c3d)`. */
 export function describeEntry(entry: HistoryEntry): string {
+  return `${entry.command} of ${describeAuthor(entry)}`;
+}
+
+/** `alice@laptop at 2026-03-01T12:00:00Z (0a1b2c3d)`: the operator, time and run of a change. */
+export function describeAuthor(entry: Pick<HistoryEntry, 'operator' | 'time' | 'run' | 'id'>): string {
   const id = shortId(entry);
-  return `${entry.command} of ${entry.operator} at ${entry.time.slice(0, 19)}Z${id === null ? '' : ` (${id})`}`;
+  return `${entry.operator} at ${entry.time.slice(0, 19)}Z${id === null ? '' : ` (${id})`}`;
 }
 
 /**

@@ -35,7 +35,7 @@ export interface OverviewRow {
   readonly configuration: string | null;
   /** Empty: the host does not differ from the fleet file. */
   readonly drift: readonly string[] | null;
-  /** What changed since the last apply: the fleet file, the host, or both; null: nothing, or unknown. */
+  /** What changed since the last apply, such as `host changed` or `undone`; null: nothing, or unknown. */
   readonly changed: string | null;
   /** A change that is not finished, or that failed. */
   readonly change: string | null;
@@ -238,7 +238,9 @@ interface HostParts {
 
 function rowOfHost(row: HostStatusRow, { node, drifts, certificates, problem }: HostParts): OverviewRow {
   const { host, reachable, nodeName: name, kubelet, source, drift, unconfirmed } = row;
-  const changed = [...new Set(drifts.flatMap(({ field }) => field?.changed ?? []))];
+  const changed = [...new Set(drifts.flatMap(({ field }) => field?.changed ?? []))].map((what) =>
+    what === 'undone' ? what : `${what} changed`,
+  );
   const soonest = certificates.filter(({ notAfter }) => notAfter !== null).toSorted((a, b) => Number(a.notAfter) - Number(b.notAfter))[0];
   const pending = unconfirmed === null ? null : `unconfirmed, rolls back at ${unconfirmed.revertsAt}`;
   return {
