@@ -237,18 +237,20 @@ const KUBELET_EXAMPLES = `  kubeletadm certs check --host node2 --host node3
 
 /** `certs renew NAME... | all`. */
 async function runRenewCerts(services: Services, request: WithPlan<RenewCertsRequest>): Promise<ExitCode> {
-  const [{ openRenewCerts }, { certsRenewed }, { runOnHosts }] = await Promise.all([
+  const [{ openRenewCerts }, { certsRenewed }, { renewedLines }, { isLocalHost }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-renew-certs.ts'),
     import('./kubeadm-output.ts'),
+    import('./output/certs-renewed.ts'),
+    import('../fleet/host-target.ts'),
     import('./run-on-hosts.ts'),
   ]);
   return runOnHosts(services, request, {
     title: 'certs renew',
     open: (scope) => openRenewCerts(services, request, scope),
-    applied: ({ inspected, targets }, changes) => {
+    applied: ({ inspected, targets }, { results, changes }) => {
       const [existing] = inspected;
-      if (services.programName === 'kubeadm' && existing !== undefined && targets.length === 1)
-        services.output.stdout(certsRenewed(existing, request.names, changes));
+      if (services.programName !== 'kubeadm') services.output.stdout(renewedLines(results, targets.every(isLocalHost)));
+      else if (existing !== undefined && targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
     },
   });
 }

@@ -133,7 +133,7 @@ async function runJoin(services: Services, request: WithPlan<JoinRequest>): Prom
   return runOnHosts(services, request, {
     title: 'join',
     open: (scope) => openJoin(services, request, scope),
-    applied: ({ run, joins }, changes) => {
+    applied: ({ run, joins }, { changes }) => {
       if (services.programName === 'kubeadm' && !isSinglePhase(run) && changes.length > 0) services.output.stdout(joinDone(joins, changes));
     },
   });

@@ -25,13 +25,19 @@ import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
 import { type RunWatch, watchRun } from './watch-run.ts';
 
+/** The hosts of a command that succeeded, and all their changes. */
+interface AppliedHosts {
+  readonly results: readonly WorkflowResult[];
+  readonly changes: readonly Change[];
+}
+
 /**
  * Opens a command, runs it on its hosts, prints the plan (dry run) or the results, and closes what it opened. With
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  * @param command.title the command, as the live display names it: `join`
  * @param command.afterwards prints further results of the command
  * @param command.page shows the run; null: none
- * @param command.applied prints, as text, further results of a command that has applied these changes
+ * @param command.applied prints, as text, further results of a command that has changed its hosts
  */
 export async function runOnHosts<Command extends HostsCommand>(
   services: Services,
@@ -49,7 +55,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     readonly approval?: { readonly question: string } | undefined;
     readonly open: (scope: CommandScope) => Promise<Command>;
     readonly afterwards?: (command: Command) => void | Promise<void>;
-    readonly applied?: (command: Command, changes: readonly Change[]) => void;
+    readonly applied?: (command: Command, done: AppliedHosts) => void;
     readonly page?: RunPage | null;
   },
 ): Promise<ExitCode> {
@@ -86,10 +92,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     if (failure !== null) throw failure;
     await afterwards?.(command);
     if (!run.dryRun && output.format === 'text')
-      applied?.(
-        command,
-        results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)),
-      );
+      applied?.(command, { results, changes: results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)) });
     return run.dryRun && output.failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
   });
 }

@@ -74,6 +74,19 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(again.stdout).toBe('Nothing to do.\n');
   });
 
+  it('are counted in the last line, with the end of their validity and the components to restart', async () => {
+    const config = ['--config', join(directory, 'cluster.yaml')];
+    const { code, stdout, stderr } = await onHost('renew', 'apiserver', 'scheduler.conf', ...config);
+    expect(code, stderr).toBe(0);
+    const { notAfter } = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8')) ?? {};
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(
+      `node1: 2 certificates renewed, valid until ${notAfter?.toISOString().slice(0, 10)}; restart kube-apiserver, kube-scheduler to use the renewed certificates: rerun the command with --restart`,
+    );
+    const one = await onHost('renew', 'admin.conf', ...config);
+    expect(one.stdout).toMatch(/^node1: 1 certificate renewed, valid until \d{4}-\d\d-\d\d\n$/m);
+    expect((await onHost('renew', 'admin.conf', ...config, '--dry-run')).stdout).not.toContain('renewed, valid');
+  });
+
   it("are checked together with the kubelet's certificates", async () => {
     writeFileSync(at('/etc/kubernetes/pki/apiserver.key'), readFileSync(at('/etc/kubernetes/pki/etcd/server.key')));
     const { code, stdout, stderr } = await onHost('check');

@@ -134,7 +134,8 @@ describe('a control plane of stand-in static pods', () => {
   it('restarts its static pods one after the other to use renewed certificates', async () => {
     // The previous test has renewed the certificate without a restart.
     expect(await served()).not.toBe(written());
-    const { stderr } = await run('node1', 'certs', 'renew', 'all', '--restart');
+    const { stdout, stderr } = await run('node1', 'certs', 'renew', 'all', '--restart');
+    expect(stdout).toMatch(/^node1: 11 certificates renewed, valid until \d{4}-\d\d-\d\d; 4 static Pods restarted\n$/);
     expect(await served()).toBe(written());
     const steps = [...stderr.matchAll(/^node1 \[restart\/([a-z-]+)\] (stopped|\S+ runs in a new container, healthy)/gm)];
     expect(steps.map(([, name, what]) => `${name} ${what === 'stopped' ? 'stopped' : 'healthy'}`)).toEqual(

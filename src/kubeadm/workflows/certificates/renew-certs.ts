@@ -186,10 +186,13 @@ function renewedFiles(
   return [{ ...file(crt, 0o600), content, summary: { certificate } }];
 }
 
+/** Warning: components use renewed certificates only after a restart. */
+export const RESTART_NEEDED = 'RESTART_NEEDED';
+
 /** Why the components must be restarted by hand. */
 function restartWarnings(renewed: readonly string[]): readonly Warning[] {
   const users = UPGRADE_ORDER.filter((component) => certificatesOfComponent(component, renewed).length > 0);
   if (users.length === 0) return [];
   const message = `restart ${users.join(', ')} to use the renewed certificates: rerun the command with --restart`;
-  return [{ code: 'RESTART_NEEDED', message }];
+  return [{ code: RESTART_NEEDED, message }];
 }
