@@ -197,7 +197,7 @@ describe('a control plane of stand-in static pods', () => {
     expect(joined, joined.stderr).toMatchObject({ code: 0 });
     const token = / --token (\S+)/.exec(command)?.[1] ?? '';
     expect(stderr).not.toContain(token.split('.')[1]);
-    expect((await runCommand(['status', '--kubeconfig', out])).stdout).toMatch(/ node1 .* Ready .*\n.* node2 .* Ready /);
+    expect((await runCommand(['status', '--kubeconfig', out])).stdout).toMatch(/^node1 .* Ready .*\nnode2 .* Ready /m);
     const again = await run('node1', ...init, '--skip-token-print');
     expect(again.stdout).toMatch(
       /Nodes: Ready: node1, node2\.\n\nTo use the cluster from this host, .*\n\n {2}\S.* kubeconfig admin --host node1 --ssh-config \S+ --kubeconfig-out admin\.conf\n {2}export KUBECONFIG=\$PWD\/admin\.conf\n/,
