@@ -72,7 +72,9 @@ hosts: [{name: node1}, {name: node2}]
     });
 
     it('restores the files, and a second undo restores them again', async () => {
-      await done(ofFleet('undo', 'node1', 'node2', '--yes', '--reason', 'too few pods'));
+      const first = await done(ofFleet('undo', 'node1', 'node2', '--yes', '--reason', 'too few pods'));
+      expect(first.stderr.match(/^node[12].* undoes apply of \S+ at 20\S+Z \([0-9a-f]{8}\), reason "ticket 7"$/gm)).toHaveLength(2);
+      expect(first.stderr).not.toContain('UNDO_OF_UNDO');
       expect([configOf(1), configOf(2), read(1, SETTINGS)]).toEqual(before);
       expect(last(1)).toMatchObject({
         command: 'undo',
@@ -85,8 +87,12 @@ hosts: [{name: node1}, {name: node2}]
         /maxPods: wanted 60, on disk 70, running \d+; undone by \S+ at 20\S+Z \(\w{8}\): change the fleet file, or the next apply sets it again$/m;
       expect((await done(ofFleet('fleet', 'drift'))).stdout).toMatch(undone);
       expect((await done(ofFleet('status', 'node1'))).stdout).toMatch(/ 1 difference: undone /);
+      const redo =
+        /undoes the undo of \S+ at 20\S+Z \(\w{8}\), reason "too few pods": the host returns to the state before that undo\. .* --to .*\[UNDO_OF_UNDO\]/;
+      const planned = await done(ofFleet('undo', 'node1', '--dry-run', '-o', 'json'));
+      expect(planned.stdout).toMatch(/"code": ?"UNDO_OF_UNDO"/);
       const again = await done(ofFleet('undo', 'node1', '--yes'));
-      expect(again.stderr).toMatch(/undoes undo of /);
+      expect(again.stderr).toMatch(redo);
       expect(configOf(1)).toContain('maxPods: 60\n');
     });
 
@@ -126,7 +132,8 @@ hosts: [{name: node1}, {name: node2}]
     it('returns to the state after a run', async () => {
       const run70 = entries(2).findLast(({ fields }) => fields.some(({ after }) => after === 70))?.run ?? entries(2)[0]?.run ?? '';
       await apply(50);
-      await done(ofFleet('undo', 'node2', '--to', run70.slice(0, 8), '--yes'));
+      const { stderr } = await done(ofFleet('undo', 'node2', '--to', run70.slice(0, 8), '--yes'));
+      expect(stderr.match(/undoes apply of \S+ at 20\S+Z \([0-9a-f]{8}\)/g)).toHaveLength(2);
       expect(configOf(2)).toBe(before[1]);
       expect(last(2)).toMatchObject({ command: 'undo', fields: [{ field: 'maxPods', before: 50, after: 70 }] });
       const current = last(2)?.run ?? '';

@@ -21,7 +21,7 @@ export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: 
     kept.delete(host);
   };
   const isDetail = ({ code, level }: ReportEvent): boolean =>
-    code === 'PHASE_NOOP' || (applies && level === 'info' && code !== 'PLAN_DIFFERENCE');
+    code === 'PHASE_NOOP' || (applies && level === 'info' && !SHOWN.includes(code));
   return {
     of: (host) => ({
       verbosity: reporter.verbosity,
@@ -39,6 +39,9 @@ export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: 
 function moreVerbose(verbosity: ReportEvent['verbosity']): NonNullable<ReportEvent['verbosity']> {
   return verbosity === undefined || verbosity === 0 ? 1 : verbosity;
 }
+
+/** Messages about a change that are shown without `-v`. */
+const SHOWN: readonly string[] = ['PLAN_DIFFERENCE', 'UNDO_CHANGE'];
 
 /** Limit of buffered events per host. */
 const MOST_EVENTS = 2_000;

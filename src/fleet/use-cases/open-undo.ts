@@ -54,9 +54,20 @@ export async function openUndo(
     planHost: async (context, own) => {
       const { undo, ...files } = await findUndo(context, to);
       if (undo.undone.length === 0) return nothingToUndo(context, to);
-      if (own.exact === undefined) reportUndone(context, undo);
-      const options = { ...common, ...files, trust, nodeName: null, warnings: warningsOf(undo) };
-      return planWorkflow(undoWorkflow, context, options, own);
+      const repeats = undoOfUndo(undo, to);
+      // The warning names the change already.
+      const undone = repeats.length > 0 ? [] : undo.undone;
+      const options = { ...common, ...files, trust, nodeName: null, warnings: [...repeats, ...warningsOf(undo)] };
+      if (own.dryRun) reportUndone(context, undone);
+      const planned = await planWorkflow(undoWorkflow, context, options, own);
+      if (own.exact !== undefined) return planned;
+      return {
+        ...planned,
+        apply: async (applyContext) => {
+          reportUndone(applyContext, undone);
+          return planned.apply(applyContext);
+        },
+      };
     },
     run,
     inspectsFirst: true,
@@ -115,12 +126,21 @@ function asPresent(path: string, file: FileFact | null) {
   return [[path, { content, mode, owner, modifiedAt }] as const];
 }
 
-function reportUndone({ host, reporter }: PhaseContext, { undone }: Undo): void {
-  for (const entry of undone) {
-    const reason = entry.reason === undefined ? '' : `, reason ${JSON.stringify(entry.reason)}`;
-    const message = `undoes ${describeEntry(entry)}${reason}`;
-    reporter.report({ level: 'info', code: 'UNDO_CHANGE', host: host.name, message });
-  }
+function reportUndone({ host, reporter }: PhaseContext, undone: Undo['undone']): void {
+  for (const entry of undone) reporter.report({ level: 'info', code: 'UNDO_CHANGE', host: host.name, message: undoes(entry) });
+}
+
+/** `undoes apply of alice@laptop at 2026-03-01T12:00:00Z (0a1b2c3d), reason "OPS-1"`. */
+function undoes(entry: HistoryEntry): string {
+  const reason = entry.reason === undefined ? '' : `, reason ${JSON.stringify(entry.reason)}`;
+  return `undoes ${entry.command === 'undo' ? 'the ' : ''}${describeEntry(entry)}${reason}`;
+}
+
+/** Warns that an undo of the last change makes a change again, because the last change is an undo. */
+function undoOfUndo({ undone: [last] }: Undo, to: string | undefined): readonly Warning[] {
+  if (last?.command !== 'undo' || to !== undefined) return [];
+  const message = `${undoes(last)}: the host returns to the state before that undo. To go further back, pass --to with an id of fleet history`;
+  return [{ code: 'UNDO_OF_UNDO', message }];
 }
 
 /** Warns of what a later command sets again, and of what stays. */

@@ -19,13 +19,14 @@ describe('hostBlocks', () => {
     ]);
   });
 
-  it('always prints warnings, errors and the difference to the plan, and keeps a higher verbosity', () => {
+  it('always prints warnings, errors, the difference to the plan and the undone change, and keeps a higher verbosity', () => {
     const reporter = recordingReporter();
     const blocks = hostBlocks(reporter, { applies: true });
     const events: readonly ReportEvent[] = [
       { ...doneOf('a'), level: 'warning', code: 'PLAN_CHANGED' },
       { ...doneOf('a'), level: 'error' },
       { ...doneOf('a'), code: 'PLAN_DIFFERENCE' },
+      { ...doneOf('a'), code: 'UNDO_CHANGE' },
       { ...doneOf('a'), verbosity: 3 },
     ];
     for (const event of events) blocks.of('a').report(event);
