@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { applyClusterDefaults, applyInitDefaults } from '../../../../src/kubeadm/config/defaults.ts';
+import { diffClusterConfiguration } from '../../../../src/kubeadm/config/diff-cluster.ts';
 import { encodeClusterConfiguration, renderConfig } from '../../../../src/kubeadm/config/encode.ts';
 import { printDefaults } from '../../../../src/kubeadm/config/print.ts';
 import { linesOf, load } from './support.ts';
@@ -21,6 +22,11 @@ describe.each(readdirSync(GOLDEN).filter((name) => /^\d/.test(name)))('%s', (nam
     const { localAPIEndpoint } = applyInitDefaults(loaded.init ?? {}, HOST, []);
     const cluster = applyClusterDefaults(loaded.cluster ?? {}, localAPIEndpoint.bindPort);
     expect(renderConfig([encodeClusterConfiguration(cluster)]).reveal()).toBe(golden(`${name}/cluster-configuration.yaml`));
+  });
+
+  it('differs from the stored configuration in no setting', () => {
+    const stored = load(golden(`${name}/cluster-configuration.yaml`)).cluster ?? {};
+    expect(diffClusterConfiguration(loaded.cluster ?? {}, stored, loaded.init?.localAPIEndpoint?.bindPort)).toEqual([]);
   });
 
   it('is unchanged after a round trip', () => {
