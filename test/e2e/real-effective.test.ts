@@ -119,7 +119,7 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
     expect(stdout, stderr).toMatch(/--max-pods=50.*restart the kubelet/);
     const planned = await upgrade('--dry-run');
     expect(planned.stdout, planned.stderr).toMatch(
-      /restart-unit kubelet: the command line of the kubelet changed .*--max-pods=50.*20-local\.conf/,
+      /maxPods: 110 → 50 .*\n.*restart kubelet: the command line of the kubelet changed .*--max-pods=50.*20-local\.conf/,
     );
     lab.run('node2', `rm ${LOCAL}; echo KUBELET_EXTRA_ARGS= >/etc/default/kubelet; systemctl daemon-reload; ${RESTART}`);
   });

@@ -178,7 +178,7 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
     };
     /** The change is refused, and ends the pod for this reason if it is forced. */
     const rejects = async (name: string, change: readonly string[], reason: string): Promise<void> => {
-      const { code, stderr } = await upgrade('node1', ...change, '--allow', 'unsafe');
+      const { code, stderr } = await upgrade('node1', ...change, '--allow', 'unsafe', '--no-drain');
       expect([code, stderr]).toEqual([
         3,
         expect.stringMatching(new RegExp(`\\(${reason}\\): default/${name} would be terminated.*\\[PODS_AT_RISK\\]`)),
@@ -204,7 +204,7 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
 
     it('is named for full cores: a pod with all free CPUs', async () => {
       const policy = ['--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}'];
-      const done = await upgrade('node1', ...policy, '--allow', 'unsafe');
+      const done = await upgrade('node1', ...policy, '--allow', 'unsafe', '--allow-pod-loss', '--no-drain');
       expect(done.code, done.stderr).toBe(0);
       const resources = { cpu: String(Number(lab.run('node1', 'nproc')) - 1), memory: '64Mi' };
       await runPod('pinned', { resources: { requests: resources, limits: resources } });

@@ -78,21 +78,21 @@ function otherLines(change: JsonObject): readonly Text[] {
       ...(action === 'create' ? [`  + ${path}`] : []),
       ...fieldLines(fields as unknown as readonly FieldChange[], '  ~ '),
       ...(access.length === 0 ? [] : [`  ~ ${path}: ${access.join(', ')}`]),
+      // Fields of the command line, which no file of this plan has: the restart changes them.
+      ...(path === undefined ? [`  ~ ${commandOf(change)}: ${reason}`] : []),
     ];
   }
   const isFile = kind === 'write-file' || kind === 'remove-file';
-  const subject = subjectOfHostChange(change);
-  const what = isFile
-    ? subject
-    : [
-        String(kind)
-          .replace(/-unit$/, '')
-          .replaceAll('-', ' '),
-        subject,
-      ]
-        .filter(Boolean)
-        .join(' ');
+  const what = isFile ? subjectOfHostChange(change) : commandOf(change);
   return [[`  ${sign} ${what}: ${reason}`, ...(isSafe(impact) ? [] : [' (', styledImpact(impact as Impact), ')'])]];
+}
+
+/** `restart kubelet` */
+function commandOf(change: JsonObject): string {
+  const verb = String(change.kind)
+    .replace(/-unit$/, '')
+    .replaceAll('-', ' ');
+  return [verb, subjectOfHostChange(change)].filter(Boolean).join(' ');
 }
 
 /** The lines of the fields that change for a running kubelet; null: the running configuration is unknown. */
