@@ -16,13 +16,15 @@ const since = Date.now();
 
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const given = process.argv.slice(2);
+/** For .ci/run, which has run the tests over SSH as another user. */
+const WITHOUT_SSH = '--without-over-ssh';
 const style = ['style', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '.'])];
 const types = ['types', () => run('node_modules/typescript/bin/tsc', ['--noEmit'])];
 const bundle = ['bundle', () => run('scripts/build.mjs', [])];
 const tests = (start) => ['tests', start];
 const steps =
   given[0] === '--hosts'
-    ? [bundle, tests(() => (given.length > 1 ? vitest(given.slice(1)) : runSlowTests()))]
+    ? [bundle, tests(() => (given.length > 1 && !given.includes(WITHOUT_SSH) ? vitest(given.slice(1)) : runSlowTests()))]
     : [style, types, bundle, tests(() => vitest(given.length > 0 ? given : ['--project', 'unit', '--project', 'integration']))];
 let failed = null;
 /** Files with the results of each run of vitest, as its JSON reporter writes them. */
@@ -80,7 +82,7 @@ function firstLine(text = '') {
  * one file at a time: with more, real hosts exceed their time limits on two processors. The tests over SSH run before them.
  */
 async function runSlowTests() {
-  const overSsh = await vitest(['--project', 'over-ssh', '--project', 'shells']);
+  const overSsh = await vitest([...(given.includes(WITHOUT_SSH) ? [] : ['--project', 'over-ssh']), '--project', 'shells']);
   const path = join(directory, 'e2e');
   const output = openSync(path, 'w');
   const passed = await Promise.all([
