@@ -186,7 +186,9 @@ async function assignedConfiguration(cluster: Cluster, source: NodeSource | null
   const { namespace, name, kubeletConfigKey } = source.source;
   try {
     const data = (await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name }))?.data;
-    const text = isJsonObject(data) ? data[kubeletConfigKey] : undefined;
+    // Keys such as kubelet.node.NAME add fields for groups or single nodes.
+    if (!isJsonObject(data) || Object.keys(data).some((key) => key.startsWith(`${kubeletConfigKey}.`))) return null;
+    const text = data[kubeletConfigKey];
     const root = typeof text === 'string' ? (parseSource(text, name).documents[0]?.root ?? null) : null;
     const config = root === null ? null : sourceToJson(root);
     return isJsonObject(config) ? config : null;

@@ -6,6 +6,7 @@ import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { observeKubelet } from '../../../../src/kubelet/effective/observe-kubelet.ts';
 import { renderNodeExplanation } from '../../../../src/kubelet/effective/render.ts';
+import { CONFIG_STATUS_ANNOTATION, formatConfigStatus } from '../../../../src/kubelet/layers/config-source.ts';
 import { formatManifest } from '../../../../src/kubelet/node-agent/layout.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
@@ -376,6 +377,29 @@ describe('explainNodeKubelet', () => {
       ['maxPods', 50, 'configz'],
       ['port', 10250, 'kubelet default'],
     ]);
+  });
+
+  it.each([
+    ['sets it', { kubelet: '{"maxPods": 50}' }, 'ConfigMap kube-system/edge'],
+    ['does not set it', { kubelet: '{"port": 10250}' }, 'a file or a flag of the host'],
+    [
+      'also has fields for single nodes',
+      { kubelet: '{}', 'kubelet.node.n': '{"maxPods": 50}' },
+      'ConfigMap kube-system/edge, or a file or a flag of the host',
+    ],
+  ])('knows the source of a field if the ConfigMap of the Node %s', async (_, data, source) => {
+    const api = cluster('n', { maxPods: 50 });
+    const { metadata } = await api.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'kube-system', name: 'edge' },
+      data,
+    });
+    const identity = { namespace: 'kube-system', name: 'edge', kubeletConfigKey: 'kubelet', uid: metadata.uid ?? '', resourceVersion: '1' };
+    const status = JSON.stringify(formatConfigStatus({ assigned: identity, active: identity, lastKnownGood: null, error: null }));
+    const node = { apiVersion: 'v1', kind: 'Node', name: 'n' };
+    await api.patch(node, 'merge', { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: status } } });
+    expect((await explainNodeKubelet(api, 'n', catalogue)).fields[0]?.source).toBe(source);
   });
 
   it.each<[string, FakeCluster, string]>([
