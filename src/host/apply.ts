@@ -137,13 +137,14 @@ export async function applyClusterChange(cluster: Cluster, change: ObjectChange)
   }
 }
 
+/** @returns false: the object exists, with the planned content */
 async function createUnlessEqual(cluster: Cluster, object: KubeObject): Promise<boolean> {
   try {
     await cluster.create(object);
     return true;
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) throw error;
-    const found = await cluster.get(refOf(object));
+    const found = await cluster.get(refOf(object)).catch(() => null);
     if (found === null || found.metadata.deletionTimestamp !== undefined || !jsonContains(found, object)) throw error;
     return false;
   }
