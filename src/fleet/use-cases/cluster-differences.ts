@@ -4,13 +4,14 @@ import type { Reporter } from '../../base/reporter.ts';
 import { compareSemanticVersions, parseSemanticVersion } from '../../base/semantic-version.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import { printable } from '../../base/text/printable.ts';
+import { quoteShell } from '../../base/text/shell-quote.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ClusterDifference, diffClusterConfiguration } from '../../kubeadm/config/diff-cluster.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readClusterConfiguration } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { isControlPlane, type PlannedHost, type ResolvedFleet } from '../file/model.ts';
 import { CONFIGURATION_KINDS } from './fleet-configuration.ts';
-import { resolveFleetPath } from './load-fleet.ts';
+import { DEFAULT_FLEET_FILE, resolveFleetPath } from './load-fleet.ts';
 
 const MOST_LINES = 5;
 const CODE = 'CLUSTER_CONFIGURATION_DIFFERS';
@@ -34,10 +35,11 @@ export async function warnOfClusterDifferences(
     const { model } = await readClusterConfiguration(cluster);
     if (model === null || declared.cluster === undefined) return;
     const differences = diffClusterConfiguration(declared.cluster, model, declared.init?.localAPIEndpoint?.bindPort);
-    const host = fleet.hosts.find(isControlPlane)?.name ?? 'HOST';
-    for (const message of differenceLines(configuration, differences, host)) warn(message);
+    const host = quoteShell(fleet.hosts.find(isControlPlane)?.name ?? 'HOST');
+    const target = fleet.file === DEFAULT_FLEET_FILE ? host : `${host} --fleet ${quoteShell(fleet.file)}`;
+    for (const message of differenceLines(configuration, differences, target)) warn(message);
   } catch (error) {
-    if (!isAppError(error)) throw error;
+    if (!isAppError(error) || error.code === 'INTERRUPTED') throw error;
     warn(`${configuration} was not compared with the cluster: ${error.problems[0]?.message}`);
   }
 }
@@ -45,7 +47,7 @@ export async function warnOfClusterDifferences(
 /**
  * The messages about differing settings.
  * @param file as the fleet file names it
- * @param host a control plane
+ * @param host a control plane, and the fleet file that has it: `cp1 --fleet prod/fleet.yaml`
  */
 export function differenceLines(file: string, differences: readonly ClusterDifference[], host: string): readonly string[] {
   const isCut = differences.length > MOST_LINES;

@@ -18,7 +18,7 @@ import { isK0sctl } from '../imports/import-k0sctl.ts';
 import type { FleetFilePorts } from '../ports.ts';
 import { prepareRollout } from './prepare-rollout.ts';
 
-const DEFAULT_FLEET_FILE = 'fleet.yaml';
+export const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
 export interface FleetRequest {
   /** Undefined: `fleet.yaml`. */
