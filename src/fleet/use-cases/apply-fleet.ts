@@ -147,7 +147,8 @@ async function applyTasks(
   try {
     for (const outcome of planned) if (outcome.status !== 'pending') await ports.ended?.(outcome);
     const done = [...before, ...planned.flatMap(({ host, status }) => (status === 'unchanged' ? [host] : []))];
-    if (tasks.length === 0 && !hasGatesFor(rollout, done)) {
+    const hasFailed = planned.some(({ error }) => error !== null);
+    if (tasks.length === 0 && (hasFailed || !hasGatesFor(rollout, done))) {
       const result = { outcomes: planned, stopped: null };
       view.close();
       view.done(result);

@@ -71,8 +71,9 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
 async function kubeconfigToMake(
   services: FleetRunPorts,
   request: FleetRunRequest,
-  { cluster, file, hosts }: FleetRunInput,
+  { cluster, file, hosts, tasks }: FleetRunInput,
 ): Promise<string | null> {
+  if (tasks.length === 0) return null;
   const named = request.cluster.kubeconfig ?? (cluster.kubeconfig && resolveFleetPath(cluster.kubeconfig, file, services.homeDirectory));
   if (!named || !hosts.some(isControlPlane) || (await services.input.exists(named))) return null;
   return named;
