@@ -55,7 +55,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
   });
 
   it('starts: one control plane bootstraps it, another one and a worker join', async () => {
-    const { code, stdout, stderr } = await run('apply', '--yes');
+    const { code, stdout, stderr } = await run('apply', '--yes', '-v', '1');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 3 changed.\n');
     expect(stderr).toContain('[etcd-join/promote] patched Member node2');
@@ -67,7 +67,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
     expect([code, stdout], stderr).toEqual([0, '3 hosts: 3 unchanged.\n']);
     const { stdout: rows } = await runCommand(['fleet', 'status', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig]);
     const nodes = rows.trim().split('\n').slice(1);
-    expect(nodes.map((line) => line.split(/ {2,}/)).map(([host, , , , health, node, drift]) => [host, health, node, drift])).toEqual(
+    expect(nodes.map((line) => line.split(/ {2,}/)).map(([host, , , , , health, node, drift]) => [host, health, node, drift])).toEqual(
       ['node3', 'node1', 'node2'].map((host) => [host, 'ok', 'Ready', 'none']),
     );
   }, 300_000);
