@@ -1,10 +1,9 @@
 import { AppError, unlessRefused } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { readDrainPod } from '../forecast/drain-pod.ts';
-import type { HoldRun } from './hold.ts';
+import type { DrainPorts } from './drain-node.ts';
 
 /** The labels of the static Pods in which kubeadm runs etcd. */
 const ETCD_PODS = 'component=etcd,tier=control-plane';
@@ -17,15 +16,7 @@ const POLL_MS = 5_000;
  * kubeadm; of another etcd the health is not known, which is reported.
  * @throws AppError ETCD_MEMBER_NOT_READY (exit code 3) if another member is not Ready after two minutes
  */
-export async function requireEtcdMembers(
-  {
-    cluster,
-    run,
-    signal,
-    reporter,
-  }: { readonly cluster: Cluster; readonly run: HoldRun; readonly signal: AbortSignal; readonly reporter: Reporter },
-  node: string,
-): Promise<void> {
+export async function requireEtcdMembers({ cluster, run, signal, reporter }: DrainPorts, node: string): Promise<void> {
   const unhealthy = await waitUntil(
     { clock: run.clock, reporter, signal, host: { name: node } },
     {

@@ -1,14 +1,13 @@
 import { settle, unlessRefused } from '../../base/errors.ts';
 import { groupBy } from '../../base/group-by.ts';
 import { inParallel } from '../../base/in-parallel.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { numberAt } from '../../kubelet/documents/values.ts';
 import { type DrainPod, isToEvict, readDrainPod } from '../forecast/drain-pod.ts';
+import type { DrainPorts } from './drain-node.ts';
 import { notSettled } from './drain-problems.ts';
-import type { HoldRun } from './hold.ts';
 
 /** A controller whose pods are evicted, and how many of its pods were Ready before. */
 export interface EvictedWorkload {
@@ -67,12 +66,7 @@ function readyOf(pods: readonly DrainPod[] = []): number {
  * limit a warning names the others, and the run continues. An interruption ends the wait.
  */
 export async function waitSettled(
-  {
-    cluster,
-    run,
-    signal,
-    reporter,
-  }: { readonly cluster: Cluster; readonly run: HoldRun; readonly signal: AbortSignal; readonly reporter: Reporter },
+  { cluster, run, signal, reporter }: DrainPorts,
   node: string,
   workloads: readonly EvictedWorkload[],
   timeoutMs: number,

@@ -1,5 +1,4 @@
 import { AppError, isAppError, settle } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { type Impact, needsDrain } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -9,9 +8,9 @@ import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
 import { drainForecaster } from '../forecast/forecast.ts';
 import { readClusterView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
-import { drainNode, giveBack } from './drain-node.ts';
+import { type DrainPorts, drainNode, giveBack } from './drain-node.ts';
 import { drainForbidden, drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
-import { type HoldRun, markLifecycle, nodeRef, renewHold } from './hold.ts';
+import { markLifecycle, nodeRef, renewHold } from './hold.ts';
 import { type EvictedWorkload, readEvictedWorkloads, waitSettled } from './settle.ts';
 
 /** A change of a node in a run. */
@@ -20,13 +19,6 @@ export interface NodeChange {
   readonly impact: Impact | null;
   /** Whether the node has its previous configuration, after the change failed. */
   readonly isRestored: (error: AppError) => boolean;
-}
-
-interface DrainingPorts {
-  readonly cluster: Cluster;
-  readonly run: HoldRun;
-  readonly signal: AbortSignal;
-  readonly reporter: Reporter;
 }
 
 type Policy = NonNullable<RunSettings['drain']>;
@@ -44,7 +36,7 @@ export function rulesOfPolicy({ isForced }: Pick<Policy, 'isForced'>): DrainRule
  * @throws AppError NODE_HELD, NODE_NOT_DRAINED, DRAIN_BLOCKED and those of `drainNode` (exit code 3): nothing was changed
  */
 export async function whileDrained<T>(
-  ports: DrainingPorts,
+  ports: DrainPorts,
   { node, impact, isRestored }: NodeChange,
   policy: Policy,
   change: () => Promise<T>,
@@ -71,7 +63,7 @@ export interface NodeHolds {
   endAll(): Promise<void>;
 }
 
-export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
+export function nodeHolds(ports: DrainPorts, policy: Policy): NodeHolds {
   const held = new Map<string, { readonly stop: () => Promise<void>; readonly workloads: readonly EvictedWorkload[] }>();
   const end: NodeHolds['end'] = async (node, isProven) => {
     const hold = held.get(node);
@@ -108,7 +100,7 @@ export function nodeHolds(ports: DrainingPorts, policy: Policy): NodeHolds {
 }
 
 /** @returns the workloads whose pods were evicted; null: this run has not cordoned the node */
-async function takeOutOfService(ports: DrainingPorts, node: string, policy: Policy): Promise<readonly EvictedWorkload[] | null> {
+async function takeOutOfService(ports: DrainPorts, node: string, policy: Policy): Promise<readonly EvictedWorkload[] | null> {
   const { cluster, run, reporter } = ports;
   const found = await settle(nodeWithPods(cluster, node));
   if ('error' in found) {
@@ -156,7 +148,7 @@ async function nodeWithPods(cluster: Cluster, node: string) {
 }
 
 /** Keeps the cordon during a change, which may take minutes. A failed renewal is repeated. */
-async function renewUntil({ cluster, run }: DrainingPorts, node: string, signal: AbortSignal): Promise<void> {
+async function renewUntil({ cluster, run }: DrainPorts, node: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       await run.clock.sleep(RENEW_MS, signal);
