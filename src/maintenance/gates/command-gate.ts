@@ -34,6 +34,6 @@ const MOST_LINES = 20;
 const MOST_CHARACTERS = 4096;
 
 /** The last lines of an output. */
-export function tailOf(text: string): string {
+function tailOf(text: string): string {
   return text.trimEnd().split('\n').slice(-MOST_LINES).join('\n').slice(-MOST_CHARACTERS);
 }
