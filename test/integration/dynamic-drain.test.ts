@@ -11,18 +11,11 @@ import { CORDON_ANNOTATION, isCordoned } from '../../src/maintenance/node-hold.t
 import { drainBudget, drainPod } from '../support/drain-objects.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
 const catalogue = await loadCatalogue();
 const NODES = ['n1', 'n2'];
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
 
 describe('dynamic assign of a change that needs a drained node', () => {
   let directory: string;
@@ -30,7 +23,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'dynamic-drain-'));
-    writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+    writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
     fleet = await agentFleet(NODES);
     const kubeletconfig = effectiveConfiguration({}, { catalogue, minor: 36 });
     for (const node of NODES) {

@@ -6,16 +6,9 @@ import { interrupted } from '../../src/base/errors.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
 const NODES = ['n1', 'n2', 'n3', 'n4'];
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
 const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Rollout\n';
 
 describe('gates between the batches of dynamic assign', () => {
@@ -27,7 +20,7 @@ describe('gates between the batches of dynamic assign', () => {
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'dynamic-gates-'));
-    writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+    writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
     fleet = await agentFleet(NODES);
     runLocal = null;
     abort = new AbortController();

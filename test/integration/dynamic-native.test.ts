@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
@@ -9,21 +9,14 @@ import { createServices } from '../../src/wiring.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 import { crashes, fakeUnit, runs } from '../support/fake-units.ts';
 import { BAD, CRASHING, GOOD, INVALID, type NativeWorld, type NativeWorldOptions, nativeWorld, payload } from '../support/native-world.ts';
-
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
+import { TextSink } from '../support/run-cli.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
 let directory: string;
 let world: NativeWorld;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'dynamic-native-'));
-  writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+  writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
 });
 afterEach(() => {
   host = null;
@@ -101,7 +94,7 @@ let host: FakeHost | null = null;
 const dynamic = (...argv: readonly string[]) => kubeletadm('dynamic', ...argv);
 
 async function kubeletadm(...argv: readonly string[]) {
-  const [stdout, stderr] = [new Sink(), new Sink()];
+  const [stdout, stderr] = [new TextSink(), new TextSink()];
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', KUBECONFIG: join(directory, 'admin.conf') },
     stdin: Readable.from(['']),
@@ -113,14 +106,6 @@ async function kubeletadm(...argv: readonly string[]) {
   const touching = { clock: world.clock, connectCluster: async () => connected, connectHost: async () => host ?? hostOfKubelet() };
   const code = await runCli(argv, { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
-}
-
-class Sink extends Writable {
-  text = '';
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString('utf8');
-    done();
-  }
 }
 
 /** The output of `dynamic push` without the key. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { runCli } from '../../src/cli/run.ts';
@@ -10,28 +10,13 @@ import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
 import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { createServices } from '../../src/wiring.ts';
+import { TextSink } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
 const catalogue = await loadCatalogue();
 const NODES = ['n1', 'n2', 'n3'];
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
-
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
-
-class Sink extends Writable {
-  text = '';
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString('utf8');
-    done();
-  }
-}
 
 describe('dynamic assign of a configuration that would terminate pods', () => {
   let directory: string;
@@ -40,7 +25,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
   /** Three nodes with two pods each; n3 has only one. */
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'dynamic-pod-loss-'));
-    writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+    writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
     fleet = await agentFleet(NODES);
     for (const node of NODES) for (const name of node === 'n3' ? ['a'] : ['a', 'b']) await fleet.cluster.create(podOf(node, name));
     for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'] });
@@ -64,7 +49,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     return run('--file', file, ...options);
   };
   const run = async (...options: readonly string[]) => {
-    const [stdout, stderr] = [new Sink(), new Sink()];
+    const [stdout, stderr] = [new TextSink(), new TextSink()];
     const services = createServices({
       env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
       stdin: Readable.from(['']),

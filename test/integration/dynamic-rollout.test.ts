@@ -1,22 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { clusterUnreachable } from '../../src/kube/cluster-problems.ts';
 import { createServices } from '../../src/wiring.ts';
+import { TextSink } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
 let directory: string;
@@ -24,25 +18,17 @@ let fleet: AgentFleet;
 let abort: AbortController;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'dynamic-rollout-'));
-  writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+  writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
   abort = new AbortController();
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
-
-class Sink extends Writable {
-  text = '';
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString('utf8');
-    done();
-  }
-}
 
 const dynamic = (...argv: readonly string[]) => dynamicFrom('alice@ws1', ...argv);
 
 /** Runs `dynamic ...` as an operator on a new host: no files remain from one run to the next. */
 async function dynamicFrom(name: string, ...argv: readonly string[]) {
   const home = mkdtempSync(join(directory, 'home-'));
-  const [stdout, stderr] = [new Sink(), new Sink()];
+  const [stdout, stderr] = [new TextSink(), new TextSink()];
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', HOME: home, KUBECONFIG: join(directory, 'admin.conf') },
     stdin: Readable.from(['']),

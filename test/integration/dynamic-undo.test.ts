@@ -1,21 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { createServices } from '../../src/wiring.ts';
+import { TextSink } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
-const KUBECONFIG = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
-  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-  users: [{ name: 'u', user: { token: 't' } }],
-  'current-context': 'c',
-});
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const HISTORY = 'kubeletadm.dev/config-history';
 
@@ -24,22 +18,14 @@ let fleet: AgentFleet;
 let abort: AbortController;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'dynamic-undo-'));
-  writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+  writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
   abort = new AbortController();
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-class Sink extends Writable {
-  text = '';
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString('utf8');
-    done();
-  }
-}
-
 /** Runs a command. @param answer to the question; null: no terminal */
 async function run(answer: boolean | null, argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const [stdout, stderr] = [new Sink(), new Sink()];
+  const [stdout, stderr] = [new TextSink(), new TextSink()];
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf'), ...env },
     stdin: Readable.from(['']),

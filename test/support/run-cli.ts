@@ -22,8 +22,8 @@ const ONE_KEY = issuerOfOneKey();
 
 /** Runs a command line in this process, with the real adapters, and returns its output. */
 export async function runCommand(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const stdout = new Sink();
-  const stderr = new Sink();
+  const stdout = new TextSink();
+  const stderr = new TextSink();
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', ...options.env },
     stdin: Readable.from([options.stdin ?? '']),
@@ -37,7 +37,8 @@ export async function runCommand(argv: readonly string[], options: CliOptions = 
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-class Sink extends Writable {
+/** Keeps the text that is written. */
+export class TextSink extends Writable {
   text = '';
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
