@@ -28,7 +28,7 @@ export function addDrainOptions(command: Command): Command {
       .option('--drain-timeout <duration>', 'time limit for draining a node; then the node is uncordoned and not changed', '10m')
       .option(
         '--settle <duration>',
-        'time limit for the pods that were evicted from a node to be Ready on other nodes before the next node is changed; then a warning names their controllers, and the run continues; 0s: do not wait',
+        'time limit for the controllers of evicted pods to have as many Ready pods as before, before the next node is changed; then a warning names them, and the run continues; 0s: do not wait',
         '2m',
       ),
   );

@@ -124,14 +124,14 @@ function defineUndo(dynamic: Command, on: On): void {
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file')
     .option(
       '--to <id>',
-      "run after which the nodes had the desired assignment (an id of dynamic history), or 'oldest' (default: before the last change)",
+      "run after which the nodes had the desired assignment (an id of dynamic history), or 'oldest': before the oldest recorded change (default: before the last change)",
     )
     .option('-y, --yes', 'do not ask before changing the nodes')
     .option('--allow-pod-loss', 'also return to a configuration that would terminate running pods or prevent new pods from starting');
   addWait(
     addRollout(addBackend(undo), { good: ' or with --wait good' }),
     ['trial', 'good', 'none'],
-    `${ASSIGN_STATES}. A node without an earlier ConfigMap runs its local configuration`,
+    `${ASSIGN_STATES}. For a node that returns to its local configuration, trial and good mean that the kubelet runs it`,
   );
   addDrainOptions(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(undo)))));
   addSections(

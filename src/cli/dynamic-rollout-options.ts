@@ -23,7 +23,7 @@ export interface RolloutTexts {
  */
 export function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
   addNotifyOption(command);
-  addOrderOption(command, 'that of the command line or the fleet file', 'nodes');
+  addOrderOption(command, 'the order of the arguments, or of the hosts in the fleet file', 'nodes');
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     addGateOptions(addNodeSelectionOptions(rollout, fleetNote))
       .option(

@@ -34,7 +34,7 @@ export function defineEdit(edit: Command, on: On): void {
 
 const BUNDLE = 'file made by kubeletadm bundle create; images and files that a host lacks are copied from it';
 
-const NOTES = `The editor is that of KUBE_EDITOR or EDITOR, otherwise vi. A text with errors is opened again with the errors above it. After a valid edit, the plan is shown and a question follows; only then the fleet file is written and applied, or the configuration is stored as a new ConfigMap and assigned. Other nodes with the present ConfigMap keep it. If nothing is written, the edited text is kept in a file that the message names.`;
+const NOTES = `The editor is that of KUBE_EDITOR or EDITOR, otherwise vi. A text with errors is opened again with the errors above it. After a valid edit, the plan is shown and a question follows; only then is the fleet file written and applied, or the configuration stored as a new ConfigMap and assigned. Other nodes that use the current ConfigMap keep it. If nothing is written, the edited text is kept in a file that the message names.`;
 
 const EXAMPLES = `  kubeletadm edit -f fleet.yaml
   # the entry of one host, and the changes of this host

@@ -28,7 +28,7 @@ function markFor(text: string): string {
  * @param subject.notes further lines above the text
  * @param subject.validate the errors of a text; positions without a file are those of the text
  * @returns null: the text is unchanged or empty
- * @throws AppError EDITOR_FAILED; EDIT_INVALID (exit code 2) if an invalid text was saved without a change, with the path of the text
+ * @throws AppError EDITOR_FAILED; the problems of the text (exit code 2) if it was saved unchanged, with the path of the text
  */
 export async function editText(
   ports: EditPorts,

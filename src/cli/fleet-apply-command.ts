@@ -24,7 +24,10 @@ import { addConfirmOptions, addReasonOption } from './writing-options.ts';
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
-  addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
+  addRolloutOptions(apply, {
+    canary: canaryOption('1, or the canary of the saved plan'),
+    maxUnavailable: 'that of the saved plan, otherwise the value of --parallel',
+  });
   addOrderOption(apply, 'that of the fleet file, or of the saved plan');
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout

@@ -141,7 +141,7 @@ function statusRequest(args: readonly string[], options: CommandOptions): Mainte
 
 const DRAIN_NOTES = `Before the first cordon, the command forecasts which pods have to move, which PodDisruptionBudgets cover them, and whether other nodes can take them (an estimate). If a node cannot be drained, nothing is cordoned, and the exit code is 3.
 
-Pods are evicted through the Eviction API, which keeps PodDisruptionBudgets. A node that is not drained in time is uncordoned again; a drained node stays cordoned until uncordon. Exit code 4: only some of the nodes are drained.`;
+Pods are evicted through the Eviction API, which respects PodDisruptionBudgets. A node that is not drained in time is uncordoned again; a drained node stays cordoned until uncordon. Exit code 4: only some of the nodes are drained.`;
 
 const UNCORDON_NOTES = 'Cordons that other programs made stay; remove them with kubectl uncordon.';
 

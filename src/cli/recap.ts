@@ -36,7 +36,7 @@ export function gateSummary(gates: readonly GateRecord[]): readonly string[] {
   const failed = gates.filter(({ isPassed }) => !isPassed);
   const passed = gates.length - failed.length;
   const names = failed.map(({ gate, kind, batch }) =>
-    kind === 'window' ? 'maintenance window closed' : `${gate} ${batch === 0 ? 'without a new batch' : `after batch ${batch}`}`,
+    kind === 'window' ? 'maintenance window closed' : `${gate} ${batch === 0 ? 'before any batch' : `after batch ${batch}`}`,
   );
   const parts = [
     ...(passed === 0 ? [] : [`${passed} passed`]),

@@ -73,10 +73,10 @@ export function gatesRequest(options: CommandOptions): GatesRequest {
  * `--canary` of `plan` and `apply`.
  * @param defaultText of the help
  */
-export function canaryOption(defaultText = '1'): Option {
+export function canaryOption(defaultText = '1', numberText = 'takes workers first'): Option {
   return new Option(
     '--canary <hosts>',
-    `canaries, changed first; the others follow only if they succeed: number, percentage, comma-separated hosts or groups, or label such as pool=edge; a number takes workers first; 0: none (default: ${defaultText})`,
+    `canaries, changed first; the others follow only if they succeed: number, percentage, comma-separated hosts or groups, or label such as pool=edge; a number ${numberText}; 0: none (default: ${defaultText})`,
   );
 }
 

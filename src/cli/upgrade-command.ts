@@ -55,9 +55,9 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
           addOrderOption(
             addHostRolloutOptions(
               addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
-              canaryOption('1 of each role'),
+              canaryOption('1', 'counts for the control planes, then for the workers'),
             ),
-            'as given',
+            'the order of the arguments',
           ),
         ),
       ),

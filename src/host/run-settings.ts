@@ -14,7 +14,7 @@ export interface RunSettings {
   readonly allow?: Impact | undefined;
   /**
    * How nodes are drained for a change of class drain or unsafe. `acceptsLoss`: a node that may not be drained is changed
-   * with its pods. `settleMs`: time limit for evicted pods to be Ready elsewhere; absent: not waited for. `isRequired`: without
+   * with its pods. `settleMs`: time limit for replacements of evicted pods to be Ready; absent: not waited for. `isRequired`: without
    * the right to evict pods the node is not changed; default: it is changed with a warning. Undefined: the run drains no node.
    */
   readonly drain?:

@@ -58,7 +58,7 @@ export interface Cluster {
   /** Returns null when the object did not exist. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
   /**
-   * Evicts a pod through the Eviction API, which keeps PodDisruptionBudgets. A pod of another UID is not evicted.
+   * Evicts a pod through the Eviction API, which respects PodDisruptionBudgets. A pod of another UID is not evicted.
    * Refusals that a later attempt may overcome are results.
    */
   evict(

@@ -92,8 +92,8 @@ describe('gates between the batches of dynamic assign', () => {
     expect((await assign(76, gates)).code).toBe(4);
     expect(await assigned()).toEqual(NODES);
     const again = await assign(76, gates);
-    expect([again.code, again.stdout]).toEqual([3, '4 nodes: 4 unchanged.\nGates: 1 failed (smoke-test without a new batch).\n']);
-    expect(again.stderr).toMatch(/gate smoke-test failed without a new batch: exit code 1\. .* \[GATE_FAILED\]\n/);
+    expect([again.code, again.stdout]).toEqual([3, '4 nodes: 4 unchanged.\nGates: 1 failed (smoke-test before any batch).\n']);
+    expect(again.stderr).toMatch(/gate smoke-test failed in a run without changes: exit code 1\. .* \[GATE_FAILED\]\n/);
     file('ok', '');
     const passed = await assign(76, gates);
     expect([passed.code, passed.stdout]).toEqual([0, '4 nodes: 4 unchanged.\nGates: 1 passed.\n']);

@@ -40,7 +40,7 @@ describe('cluster.configuration of a fleet whose cluster exists', { timeout: 120
     configure('kubernetesVersion: v1.36.99', 'apiServer: {extraArgs: [{name: audit-log-maxage, value: "30"}]}');
     const expected = [
       expect.stringMatching(
-        /^warning: cluster\.yaml declares kubernetesVersion v1\.36\.99, the cluster has v1\.36\.\d+ \(ConfigMap kube-system\/kubeadm-config\); apply does not change an existing control plane\. Run kubeletadm upgrade apply v1\.36\.99 --host HOST/,
+        /^warning: cluster\.yaml declares kubernetesVersion v1\.36\.99, the cluster has v1\.36\.\d+ \(ConfigMap kube-system\/kubeadm-config\); apply changes only the kubelet of an existing control plane\. Run kubeletadm upgrade apply v1\.36\.99 --host HOST/,
       ),
       expect.stringMatching(/^warning: cluster\.yaml declares apiServer\.extraArgs\.audit-log-maxage, which the cluster does not have \(/),
     ];

@@ -97,8 +97,8 @@ hosts: [{name: node2}, {name: node3}]
       await runCommand(['apply', '-f', file, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: directory }, ...asking }),
     ];
     for (const { code, stdout, stderr } of runs) {
-      expect(stderr).toContain('gate smoke-test failed without a new batch: exit code 3. ');
-      expect(stdout).toMatch(/Gates: 1 failed \(smoke-test without a new batch\)\.\n$/);
+      expect(stderr).toContain('gate smoke-test failed in a run without changes: exit code 3. ');
+      expect(stdout).toMatch(/Gates: 1 failed \(smoke-test before any batch\)\.\n$/);
       expect(stdout).not.toContain('0 hosts');
       expect(code).toBe(3);
     }
@@ -115,7 +115,7 @@ hosts: [{name: node2}, {name: node3}]
       '--yes',
     );
     expect(code).toBe(2);
-    expect(stderr).toContain('gate smoke-test: onFailure: revert is supported only by dynamic assign and dynamic reset');
+    expect(stderr).toContain('gate smoke-test: onFailure: revert is supported only by dynamic assign, dynamic reset and dynamic undo');
     expect(maxPodsOf(2)).toBe('60');
   });
 

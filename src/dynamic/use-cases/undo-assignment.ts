@@ -88,7 +88,7 @@ function issueOf(
   }
   const assign = `kubeletadm dynamic assign ${host} --configmap ${describeSource(source)}`;
   if (!content.isPushed) {
-    const message = `${what}, the earlier assignment, was not created by kubeletadm dynamic push, and the record on the Node, which the node itself can write, is no proof that the node may read it`;
+    const message = `${what}, the earlier assignment, was not created by kubeletadm dynamic push or dynamic assign --file: undo does not assign it, because the node itself could have written the record that names it`;
     return { host, code, message, hint: `To assign it nevertheless: ${assign}` };
   }
   if (content.sha256 !== sha256) {

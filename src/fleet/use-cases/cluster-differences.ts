@@ -60,7 +60,7 @@ export function differenceLines(file: string, differences: readonly ClusterDiffe
 }
 
 const CONFIG_MAP = 'ConfigMap kube-system/kubeadm-config';
-const UNCHANGED = 'apply does not change an existing control plane';
+const UNCHANGED = 'apply changes only the kubelet of an existing control plane';
 
 function differenceText({ path, declared, found }: ClusterDifference): string {
   const [ours, theirs] = [valueText(declared), valueText(found)];

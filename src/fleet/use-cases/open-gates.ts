@@ -34,7 +34,7 @@ export async function chooseRollout(
   const reverting = rollout?.gates.find(({ onFailure }) => onFailure === 'revert');
   if (reverting !== undefined && !reverts)
     throw usageError(
-      `gate ${reverting.name}: onFailure: revert is supported only by dynamic assign and dynamic reset`,
+      `gate ${reverting.name}: onFailure: revert is supported only by dynamic assign, dynamic reset and dynamic undo`,
       'Set onFailure: stop. After a failed gate, kubeletadm undo HOST... restores the files of changed hosts',
     );
   const isEmpty = rollout === null || rollout.gates.length + (rollout.windows?.length ?? 0) === 0;

@@ -90,7 +90,7 @@ export async function waitSettled(
       pauseMs: (_, tries) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)),
       timedOut: () => false,
       describe: (pending, waitedMs) =>
-        `waiting for the evicted pods to be Ready elsewhere, ${Math.round(waitedMs / 1000)} s: ${pending.map(({ text }) => text).join(', ')}`,
+        `waiting for replacements of the evicted pods to be Ready, ${Math.round(waitedMs / 1000)} s: ${pending.map(({ text }) => text).join(', ')}`,
       changed: (pending) => pending.map(({ text }) => text).join(),
     },
   );

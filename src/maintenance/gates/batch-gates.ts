@@ -198,7 +198,7 @@ function isDue({ after = 'each-batch' }: PreparedGate, { number, isLast }: Ended
 }
 
 function whenText({ number, isLast }: Pick<EndedBatch, 'number' | 'isLast'>): string {
-  return number > 0 ? `after batch ${number}` : isLast ? 'without a new batch' : 'before batch 1';
+  return number > 0 ? `after batch ${number}` : isLast ? 'in a run without changes' : 'before batch 1';
 }
 
 function durationText(ms: number): string {
@@ -209,7 +209,8 @@ function gateFailed({ name, onFailure }: PreparedGate, { answer, output }: GateR
   const reason = `gate ${name} failed ${when}: ${answer}`;
   const last = output?.trim().split('\n').at(-1) ?? '';
   const message = last === '' || answer.includes(last) ? reason : `${reason}: ${last}`;
-  const hint = 'Find the cause with the output of the gate, and run the same command again: changed hosts are not changed twice';
+  const hint =
+    'Fix the cause that the output of the gate shows, then run the same command again: hosts that have the change are not changed again';
   return {
     kind: 'gate',
     reason,

@@ -27,7 +27,7 @@ interface LeaseOptions {
 /** The right to act of a leader. */
 export interface Leadership {
   readonly identity: string;
-  /** Whether the Lease was renewed recently enough, by a clock that a change of the system time does not affect. */
+  /** Whether the Lease was renewed recently enough. Setting the clock back does not extend this time. */
   isValid(): boolean;
 }
 

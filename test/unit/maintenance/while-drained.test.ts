@@ -88,7 +88,7 @@ describe('a change of a node', () => {
       expect(requests.length).toBeLessThanOrEqual(2 * 11);
       const waiting = world.reporter.events.find(({ code }) => code === 'WAITING');
       expect(waiting?.message).toContain(
-        'waiting for the evicted pods to be Ready elsewhere, 0 s: ReplicaSet default/web (1 of 2 Ready), StatefulSet shop/db (0 of 1 Ready)',
+        'waiting for replacements of the evicted pods to be Ready, 0 s: ReplicaSet default/web (1 of 2 Ready), StatefulSet shop/db (0 of 1 Ready)',
       );
       expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
     });

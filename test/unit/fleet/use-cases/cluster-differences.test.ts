@@ -19,7 +19,7 @@ const FOUND: ClusterConfiguration = {
 
 const lines = (declared: ClusterConfiguration, bindPort?: number) =>
   differenceLines('cluster.yaml', diffClusterConfiguration(declared, FOUND, bindPort), 'node1');
-const END = 'apply does not change an existing control plane';
+const END = 'apply changes only the kubelet of an existing control plane';
 const OTHER = 'Correct cluster.yaml, or reconfigure the control planes as with kubeadm';
 
 describe('the differences of cluster.configuration and the cluster', () => {

@@ -90,7 +90,7 @@ describe('gates between batches', () => {
   it('run at the end of a run without changes: an earlier run may have ended before its last gates passed', async () => {
     const gates = (['canary', 'each-batch', 'end'] as const).map((after): PreparedGate => ({ ...GATE, name: after, after }));
     const { pass, ran } = world({ gates }, { answers: { 'end 0': FAILED }, done: ['x'] });
-    expect(await pass([], { done: ['a'] })).toMatchObject({ reason: 'gate end failed without a new batch: exit code 3' });
+    expect(await pass([], { done: ['a'] })).toMatchObject({ reason: 'gate end failed in a run without changes: exit code 3' });
     expect(ran).toEqual(['canary 0: x a last', 'each-batch 0: x a last', 'end 0: x a last']);
   });
 
