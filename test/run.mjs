@@ -1,7 +1,8 @@
 // npm test: style, types, bundle, and the fast tests (two minutes and a half in all).
 // npm run test:hosts: whole runs over SSH, test/shells in the other shells, the slow tests, and those on hosts with systemd and sshd.
 // Arguments replace the selection of tests and are passed to vitest. At the end, the skipped tests are listed with reasons,
-// and the failed ones with the first line of their error.
+// and the failed ones with the first line of their error. With --again, files with failures run once more, alone: those that
+// pass then are listed as unsteady and do not fail the run.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -15,7 +16,11 @@ const { directory, env, end } = makeRunDirectory();
 const since = Date.now();
 
 const VITEST = 'node_modules/vitest/vitest.mjs';
-const given = process.argv.slice(2);
+/** For machines with other work, as those of CI often are: a test that fails twice, the second time alone, is no accident. */
+const AGAIN = '--again';
+/** With more files than this, something is broken. */
+const MOST_FILES_AGAIN = 5;
+const given = process.argv.slice(2).filter((argument) => argument !== AGAIN);
 /** For .ci/run, which has run the tests over SSH as another user. */
 const WITHOUT_SSH = '--without-over-ssh';
 const style = ['style', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '.'])];
@@ -29,6 +34,7 @@ const steps =
 let failed = null;
 /** Files with the results of each run of vitest, as its JSON reporter writes them. */
 const results = [];
+const unsteady = [];
 for (const [name, step] of steps) {
   const started = performance.now();
   console.log(`\n> ${name}`);
@@ -46,6 +52,7 @@ if (left.length > 0) {
 }
 const failures = results.flatMap(failedTests);
 end();
+if (unsteady.length > 0) console.log(`\npassed only when they ran alone:\n${unsteady.map((line) => `  ${line}`).join('\n')}`);
 if (failures.length > 0) console.log(`\nfailed tests:\n${failures.map((line) => `  ${line}`).join('\n')}`);
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
@@ -56,10 +63,26 @@ function run(script, args, output = 'inherit') {
   return new Promise((resolve) => child.on('close', (status) => resolve(status === 0)));
 }
 
-function vitest(args, output) {
+async function vitest(args, output) {
   const result = join(directory, `results-${results.length}.json`);
-  results.push(result);
-  return run(VITEST, ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${result}`, ...args], output);
+  const at = results.push(result) - 1;
+  const once = (path, more) =>
+    run(VITEST, ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${path}`, ...args, ...more], output);
+  if (await once(result, [])) return true;
+  const files = failedFiles(result);
+  if (!process.argv.includes(AGAIN) || files.length === 0 || files.length > MOST_FILES_AGAIN) return false;
+  const second = `${result}.again`;
+  const passed = await once(second, ['--no-file-parallelism', ...files]);
+  if (passed) unsteady.push(...failedTests(result));
+  results[at] = second;
+  return passed;
+}
+
+/** The test files of a result file with failures, relative to the repository; none when vitest did not end by itself. */
+function failedFiles(path) {
+  if (!existsSync(path)) return [];
+  const { testResults } = JSON.parse(readFileSync(path, 'utf8'));
+  return testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative(root, name));
 }
 
 /** One line for each failed test of a result file, and for each file that failed as a whole. */
