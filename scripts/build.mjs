@@ -115,10 +115,11 @@ const COMMONJS =
 /**
  * The second line distinguishes the two programs, see src/host/adapters/large-file.ts.
  * @param kind the text of that line
+ * @param more further lines of each file
  */
-const esm = (kind) => ({
+const esm = (kind, more = '') => ({
   format: 'esm',
-  banner: { js: `// ${kind}\n${COMMONJS}` },
+  banner: { js: `// ${kind}${more}` },
 });
 
 const split = await build({
@@ -135,7 +136,7 @@ const notices = await writeNotices(split.metafile);
 const agent = await build({
   ...common,
   ...smallest,
-  ...esm('kubeletadm agent, in one file'),
+  ...esm('kubeletadm agent, in one file', `\n${COMMONJS}`),
   footer: { js: noticesComment(notices) },
   entryPoints: [join(root, 'src/agent-bin.ts')],
   outfile: join(dist, 'kubeletadm-agent.mjs'),
@@ -146,7 +147,7 @@ await mkdir(chunks, { recursive: true });
 const isEntry = ({ path }) => dirname(path) === dist;
 const outputs = [...split.outputFiles, ...agent.outputFiles];
 // The entry files are written last: tests may start the program during another build.
-for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)]) await put(file.path, file.contents);
+for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)]) await put(file.path, withModuleVariables(file));
 const current = new Set(split.outputFiles.map(({ path }) => basename(path)));
 for (const name of await readdir(chunks)) if (!current.has(name)) await rm(join(chunks, name));
 
@@ -174,6 +175,11 @@ if (options.report) {
 const megabytes = (files) => (files.reduce((sum, { contents }) => sum + contents.length, 0) / 1e6).toFixed(2);
 console.log(`dist/kubeletadm.mjs ${megabytes(split.outputFiles)} MB in ${split.outputFiles.length} files`);
 console.log(`dist/kubeletadm-agent.mjs ${megabytes(agent.outputFiles)} MB`);
+
+/** Most files in chunks use no module variable of CommonJS, and making them takes a part of the start of a command. */
+function withModuleVariables({ path, contents, text }) {
+  return dirname(path) === chunks && /\b(?:require|__dirname|__filename)\b/.test(text) ? `${COMMONJS}\n${text}` : contents;
+}
 
 /** Renamed when it is complete: no reader ever finds half a file. */
 async function put(path, contents) {

@@ -27,10 +27,7 @@ const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as co
  * @see kubeadm 1.36 version, apimachinery pkg/version
  */
 async function runVersion({ output, programName, runtime }: Services, format: VersionFormat): Promise<ExitCode> {
-  const [{ encodeYaml }, { formatMinor, NEWEST_MINOR }] = await Promise.all([
-    import('../codec/yaml-encode.ts'),
-    import('../kubelet/catalogue/catalogue.ts'),
-  ]);
+  const { formatMinor, NEWEST_MINOR } = await import('../kubelet/catalogue/catalogue.ts');
   const info = versionInfo(runtime);
   const document = {
     clientVersion: info,
@@ -38,7 +35,7 @@ async function runVersion({ output, programName, runtime }: Services, format: Ve
   };
   if (format === 'short') output.stdout(`${info.gitVersion}\n`);
   else if (format === 'json') output.stdout(`${printableJson(document, 2)}\n`);
-  else if (format === 'yaml') output.stdout(encodeYaml(document));
+  else if (format === 'yaml') output.stdout((await import('../codec/yaml-encode.ts')).encodeYaml(document));
   else if (programName === 'kubeadm') output.stdout(`kubeadm version: &version.Info{${goSyntax(info)}}\n`);
   else
     output.stdout(
