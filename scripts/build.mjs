@@ -147,7 +147,8 @@ await mkdir(chunks, { recursive: true });
 const isEntry = ({ path }) => dirname(path) === dist;
 const outputs = [...split.outputFiles, ...agent.outputFiles];
 // The entry files are written last: tests may start the program during another build.
-for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)]) await put(file.path, withModuleVariables(file));
+for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)])
+  await put(file.path, withModuleVariables(file));
 const current = new Set(split.outputFiles.map(({ path }) => basename(path)));
 for (const name of await readdir(chunks)) if (!current.has(name)) await rm(join(chunks, name));
 
