@@ -5,7 +5,15 @@ export type Labels = Readonly<Record<string, string>>;
 export interface LabelSelector {
   /** As written, for the API server. */
   readonly text: string;
+  readonly requirements: readonly LabelRequirement[];
   readonly matches: (labels: Labels) => boolean;
+}
+
+/** As in `matchExpressions` of an object, which does not have Gt and Lt. */
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+  readonly values: readonly string[];
 }
 
 /** A label selector that is not valid; the message is that of the API server. */
@@ -23,10 +31,8 @@ export class LabelSelectorError extends Error {
  */
 export function parseLabelSelector(text: string): LabelSelector {
   const requirements = new LabelSelectorParser(text).parse();
-  return { text, matches: (labels) => requirements.every((matches) => matches(labels)) };
+  return { text, requirements, matches: (labels) => requirements.every((one) => matchesRequirement(one, labels)) };
 }
-
-type Requirement = (labels: Labels) => boolean;
 
 const BINARY = 'in, notin, =, ==, !=, gt, lt';
 
@@ -38,8 +44,8 @@ class LabelSelectorParser {
     this.#tokens = text.match(/!=|==|[=!<>(),]|[^\s=!<>(),]+/g) ?? [];
   }
 
-  parse(): readonly Requirement[] {
-    const requirements: Requirement[] = [];
+  parse(): readonly LabelRequirement[] {
+    const requirements: LabelRequirement[] = [];
     if (this.#peek() === '') return requirements;
     for (;;) {
       const first = this.#peek();
@@ -53,34 +59,34 @@ class LabelSelectorParser {
     }
   }
 
-  #requirement(): Requirement {
+  #requirement(): LabelRequirement {
     const absent = this.#peek() === '!';
     if (absent) this.#take();
     const key = this.#take();
     if (!isWord(key)) throw unparsable(`found '${key}', expected: identifier`);
     const wrong = labelKey(key);
     if (wrong.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${wrong.join('; ')}`);
-    if (absent) return (labels) => !Object.hasOwn(labels, key);
+    if (absent) return { key, operator: 'DoesNotExist', values: [] };
     const operator = this.#peek();
-    if (operator === '' || operator === ',') return (labels) => Object.hasOwn(labels, key);
+    if (operator === '' || operator === ',') return { key, operator: 'Exists', values: [] };
     this.#take();
     return this.#comparison(key, operator);
   }
 
-  #comparison(key: string, operator: string): Requirement {
+  #comparison(key: string, operator: string): LabelRequirement {
     switch (operator) {
       case '=':
       case '==':
-        return oneOf(key, checked(key, [this.#value()]));
+        return { key, operator: 'In', values: checked(key, [this.#value()]) };
       case '!=':
-        return not(oneOf(key, checked(key, [this.#value()])));
+        return { key, operator: 'NotIn', values: checked(key, [this.#value()]) };
       case 'in':
-        return oneOf(key, checked(key, this.#values()));
+        return { key, operator: 'In', values: checked(key, this.#values()) };
       case 'notin':
-        return not(oneOf(key, checked(key, this.#values())));
+        return { key, operator: 'NotIn', values: checked(key, this.#values()) };
       case '>':
       case '<':
-        return ordered(key, operator, this.#value());
+        return { key, operator: operator === '>' ? 'Gt' : 'Lt', values: [integer(this.#value())] };
       default:
         throw unparsable(`found '${operator}', expected: ${BINARY}`);
     }
@@ -128,26 +134,29 @@ function checked(key: string, values: readonly string[]): readonly string[] {
   return values;
 }
 
-function oneOf(key: string, values: readonly string[]): Requirement {
-  return (labels) => {
-    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    return value !== undefined && values.includes(value);
-  };
+function integer(value: string): string {
+  if (/^[+-]?\d+$/.test(value)) return value;
+  throw unparsable(`values[0]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`);
 }
 
-/** Also true for an absent label. */
-function not(requirement: Requirement): Requirement {
-  return (labels) => !requirement(labels);
-}
-
-function ordered(key: string, operator: '>' | '<', value: string): Requirement {
-  if (!/^[+-]?\d+$/.test(value))
-    throw unparsable(`values[0]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`);
-  return (labels) => {
-    const own = Object.hasOwn(labels, key) ? (labels[key] ?? '') : '';
-    if (!/^[+-]?\d+$/.test(own)) return false;
-    return operator === '>' ? BigInt(own) > BigInt(value) : BigInt(own) < BigInt(value);
-  };
+/** NotIn is also true for an absent label. */
+function matchesRequirement({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
+  const own = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case 'In':
+      return own !== undefined && values.includes(own);
+    case 'NotIn':
+      return own === undefined || !values.includes(own);
+    case 'Exists':
+      return own !== undefined;
+    case 'DoesNotExist':
+      return own === undefined;
+    default: {
+      if (own === undefined || !/^[+-]?\d+$/.test(own)) return false;
+      const [value = '0'] = values;
+      return operator === 'Gt' ? BigInt(own) > BigInt(value) : BigInt(own) < BigInt(value);
+    }
+  }
 }
 
 function unparsable(why: string): LabelSelectorError {
