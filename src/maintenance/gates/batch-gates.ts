@@ -1,9 +1,9 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { formatGoDuration, goDurationMs } from '../../base/text/go-duration.ts';
+import { goDurationMs } from '../../base/text/go-duration.ts';
+import { durationText, whyWindowClosed } from './batch-window.ts';
 import { type GateKind, kindOf, type PreparedGate, type PreparedRollout } from './rollout-settings.ts';
-import { assessWindows, formatLocalTime, type MaintenanceWindow } from './windows.ts';
 
 /** A batch of a rollout: its members are changed together. */
 export interface Batch {
@@ -67,9 +67,6 @@ interface GatePorts extends RunTime {
   /** Attempts a gate until it passes. Rejects with the reason of the signal. */
   run(gate: PreparedGate, batch: EndedBatch): Promise<GateAnswer & { readonly attempts: number }>;
 }
-
-/** Expected duration of the first batch without `batchDuration`. */
-const ASSUMED_MS = 600_000;
 
 /** The gates and windows of a run. */
 interface RunGates extends PreparedRollout {
@@ -147,9 +144,10 @@ class Gates implements BatchGates {
   }
 
   async #checkWindow(ended: Ended): Promise<GateStop | null> {
-    const { windows = [], ignoresWindow } = this.#run;
+    const { windows = [], batchDuration, ignoresWindow } = this.#run;
     const batch = this.#number + 1;
-    const why = this.#whyClosed(windows, batch);
+    const declaredMs = batchDuration === undefined ? 0 : goDurationMs(batchDuration);
+    const why = whyWindowClosed(windows, { nowMs: this.#now(), batch, longestMs: this.#longestMs ?? 0, declaredMs });
     if (why === null) return null;
     const message = `batch ${batch} starts although ${why} (--ignore-window)`;
     if (ignoresWindow) this.#ports.reporter.report({ level: 'warning', code: 'WINDOW_IGNORED', message });
@@ -158,51 +156,22 @@ class Gates implements BatchGates {
     return ignoresWindow ? null : windowClosed(why);
   }
 
-  /** Why a batch does not start now, as a clause; null: it fits into a window, or none is declared. */
-  #whyClosed(windows: readonly MaintenanceWindow[], batch: number): string | null {
-    if (windows.length === 0) return null;
-    const { neededMs, estimate } = this.#estimate();
-    const { fits, opening, next } = assessWindows(windows, { nowMs: this.#now(), neededMs });
-    if (fits) return null;
-    const opens =
-      next === null
-        ? `no window is as long as a batch (${estimate})`
-        : `the next window opens on ${formatLocalTime(next.startMs, next.timeZone)}`;
-    if (opening === null) return `no maintenance window is open; ${opens}`;
-    const closes = formatLocalTime(opening.endMs, opening.timeZone);
-    return `batch ${batch} may not finish before the maintenance window closes on ${closes} (${estimate}); ${opens}`;
-  }
-
-  /** The expected duration of the next batch, and its source as a clause. */
-  #estimate() {
-    const { batchDuration } = this.#run;
-    const declaredMs = batchDuration === undefined ? 0 : goDurationMs(batchDuration);
-    const longestMs = this.#longestMs ?? 0;
-    const neededMs = Math.max(declaredMs, longestMs) || ASSUMED_MS;
-    const source =
-      neededMs === longestMs
-        ? 'the longest batch of this run took'
-        : neededMs === declaredMs
-          ? 'batchDuration is'
-          : 'assumed for the first batch:';
-    return { neededMs, estimate: `${source} ${durationText(neededMs)}` };
-  }
-
   #now(): number {
     return this.#ports.clock.now().getTime();
   }
 }
 
-function isDue({ after = 'each-batch' }: PreparedGate, { number, isLast }: EndedBatch): boolean {
+/** Whether a gate runs after a batch. */
+export function isDue(
+  { after = 'each-batch' }: Pick<PreparedGate, 'after'>,
+  { number, isLast }: Pick<EndedBatch, 'number' | 'isLast'>,
+): boolean {
   return after === 'each-batch' || (after === 'canary' ? number <= 1 : isLast);
 }
 
-function whenText({ number, isLast }: Pick<EndedBatch, 'number' | 'isLast'>): string {
+/** `after batch 2`. */
+export function whenText({ number, isLast }: Pick<EndedBatch, 'number' | 'isLast'>): string {
   return number > 0 ? `after batch ${number}` : isLast ? 'in a run without changes' : 'before batch 1';
-}
-
-function durationText(ms: number): string {
-  return formatGoDuration(BigInt(Math.round(ms / 1000)) * 1_000_000_000n);
 }
 
 function gateFailed({ name, onFailure }: PreparedGate, { answer, output }: GateRecord, when: string): GateStop {

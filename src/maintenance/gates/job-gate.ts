@@ -21,37 +21,55 @@ export async function jobGate(
   { gate, batch, timeoutMs }: Attempt,
 ): Promise<GateAnswer> {
   const cluster = requiredCluster(given);
-  const metadata = isJsonObject(manifest.metadata) ? manifest.metadata : {};
-  const spec = isJsonObject(manifest.spec) ? manifest.spec : {};
   const name = `${gate.name}-${(await newId()).slice(0, 8)}`;
-  const { name: _, generateName: __, labels, ...meta } = metadata;
-  const ownLabels = { 'app.kubernetes.io/managed-by': 'kubeletadm', 'kubeletadm.dev/gate': gate.name };
-  const annotations = { ...(isJsonObject(meta.annotations) ? meta.annotations : {}), 'kubeletadm.dev/batch': String(batch.number) };
-  const job = {
-    ...manifest,
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { ...meta, name, namespace, labels: { ...(isJsonObject(labels) ? labels : {}), ...ownLabels }, annotations },
-    spec: { activeDeadlineSeconds: Math.ceil(timeoutMs / 1000), ttlSecondsAfterFinished: KEPT_SECONDS, ...spec },
-  } as KubeObject;
+  const job = gateJob(manifest, { namespace, name, gate: gate.name, batch: batch.number, timeoutMs });
   const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace, name };
   await cluster.create(job);
   try {
     const end = await waitForJob({ clock, signal }, cluster, ref, timeoutMs);
     if (end.isPassed) await cluster.delete(ref).catch(() => null);
-    const hint = end.isPassed ? '' : `; see kubectl logs -n ${namespace} job/${name}`;
-    return { ...end, answer: `Job ${namespace}/${name} ${end.answer}${hint}` };
+    return { ...end, answer: jobAnswer(ref, end) };
   } catch (error) {
     if (signal.aborted) await cluster.delete(ref).catch(() => null);
     throw error;
   }
 }
 
+/** The Job of a gate. It ends at the time limit of the gate, and is kept for a day for its logs. */
+export function gateJob(
+  manifest: JsonObject,
+  {
+    namespace,
+    name,
+    gate,
+    batch,
+    timeoutMs,
+  }: { readonly namespace: string; readonly name: string; readonly gate: string; readonly batch: number; readonly timeoutMs: number },
+): KubeObject {
+  const metadata = isJsonObject(manifest.metadata) ? manifest.metadata : {};
+  const spec = isJsonObject(manifest.spec) ? manifest.spec : {};
+  const { name: _, generateName: __, labels, ...meta } = metadata;
+  const ownLabels = { 'app.kubernetes.io/managed-by': 'kubeletadm', 'kubeletadm.dev/gate': gate };
+  const annotations = { ...(isJsonObject(meta.annotations) ? meta.annotations : {}), 'kubeletadm.dev/batch': String(batch) };
+  return {
+    ...manifest,
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { ...meta, name, namespace, labels: { ...(isJsonObject(labels) ? labels : {}), ...ownLabels }, annotations },
+    spec: { activeDeadlineSeconds: Math.ceil(timeoutMs / 1000), ttlSecondsAfterFinished: KEPT_SECONDS, ...spec },
+  } as KubeObject;
+}
+
+/** The result as a clause about the Job. */
+export function jobAnswer({ namespace, name }: ObjectRef, { isPassed, answer }: GateAnswer): string {
+  return `Job ${namespace}/${name} ${answer}${isPassed ? '' : `; see kubectl logs -n ${namespace} job/${name}`}`;
+}
+
 function waitForJob(run: Pick<GatePorts, 'clock' | 'signal'>, cluster: Cluster, ref: ObjectRef, timeoutMs: number): Promise<GateAnswer> {
   return waitUntil<GateAnswer, null>(run, {
     probe: async () => {
       try {
-        const end = endOf(await cluster.get(ref));
+        const end = resultOfJob(await cluster.get(ref));
         return end === null ? { pending: null } : { done: end };
       } catch (error) {
         if (!isTemporaryError(error)) throw error;
@@ -64,8 +82,8 @@ function waitForJob(run: Pick<GatePorts, 'clock' | 'signal'>, cluster: Cluster, 
   });
 }
 
-/** Null: the Job runs. */
-function endOf(job: KubeObject | null): GateAnswer | null {
+/** The result of the Job of a gate; null: it runs. */
+export function resultOfJob(job: KubeObject | null): GateAnswer | null {
   if (job === null) return { isPassed: false, answer: 'was deleted by others' };
   const status = isJsonObject(job.status) ? job.status : {};
   const conditions = (Array.isArray(status.conditions) ? status.conditions : []).filter(isJsonObject);

@@ -22,24 +22,31 @@ const response = z.discriminatedUnion('status', [
 
 const MOST_SHOWN = 5;
 
+type PrometheusQuery = Pick<NonNullable<PreparedGate['prometheus']>, 'address' | 'query' | 'thresholdRange'>;
+
 /**
- * Runs an instant query. It passes if all values are in the range: as in Flagger, but a result without a value fails.
- * @throws AppError GATE_FAILED: no answer, or not that of Prometheus; INPUT_*: a file cannot be read
- * @see https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries
+ * Runs the query of a gate with the CA and the token of its files.
+ * @throws AppError those of `queryPrometheus`; INPUT_*: a file cannot be read
  */
 export async function prometheusGate(
   { web, input, signal }: Pick<GatePorts, 'web' | 'input' | 'signal'>,
-  {
-    address,
-    query,
-    thresholdRange: { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY },
-    ...files
-  }: NonNullable<PreparedGate['prometheus']>,
+  { caFile, bearerTokenFile, ...query }: NonNullable<PreparedGate['prometheus']>,
   { timeoutMs }: Pick<Attempt, 'timeoutMs'>,
 ): Promise<GateAnswer> {
-  const [ca, token] = await Promise.all(
-    [files.caFile, files.bearerTokenFile].map((file) => (file === undefined ? undefined : input.readText(file))),
-  );
+  const [ca, token] = await Promise.all([caFile, bearerTokenFile].map((file) => (file === undefined ? undefined : input.readText(file))));
+  return queryPrometheus({ web, signal }, query, { timeoutMs, ca, token });
+}
+
+/**
+ * Runs an instant query. It passes if all values are in the range: as in Flagger, but a result without a value fails.
+ * @throws AppError GATE_FAILED: no answer, or not that of Prometheus
+ * @see https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries
+ */
+export async function queryPrometheus(
+  { web, signal }: Pick<GatePorts, 'web' | 'signal'>,
+  { address, query, thresholdRange: { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } }: PrometheusQuery,
+  { timeoutMs, ca, token }: { readonly timeoutMs: number; readonly ca?: string | undefined; readonly token?: string | undefined },
+): Promise<GateAnswer> {
   const isPlain = address.startsWith('http:');
   const answer = await web.get({
     url: `${trimTrailing(address, '/')}/api/v1/query?${new URLSearchParams({ query })}`,
