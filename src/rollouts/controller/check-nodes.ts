@@ -4,7 +4,7 @@ import { validatePayload } from '../../dynamic/agent/validate-payload.ts';
 import { revertNotSigned } from '../../dynamic/status/dynamic-problems.ts';
 import type { NodeConfig } from '../../dynamic/status/node-config.ts';
 import { unreadableProblems, unsignedProblems } from '../../dynamic/use-cases/assign.ts';
-import { checkPodRisks } from '../../dynamic/use-cases/check-pod-risks.ts';
+import { type CheckedPayload, type CheckedRisks, checkPodRisks } from '../../dynamic/use-cases/check-pod-risks.ts';
 import { findPayload } from '../../dynamic/workflows/assign-config.ts';
 import { exceeds, highestImpact, type Impact, needsDrain } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -27,9 +27,20 @@ export async function checkNodes(
   source: ConfigSource,
   nodes: readonly NodeConfig[],
 ): Promise<ReadonlyMap<string, NodeCheck>> {
-  const payload = await findPayload(cluster, source);
-  const { data } = payload;
-  const invalid = await invalidVersions(payload.text, source, nodes);
+  return (await checkPayload(cluster, spec, { source, ...(await findPayload(cluster, source)) }, nodes)).checks;
+}
+
+/**
+ * `checkNodes` for a content that need not exist as a ConfigMap.
+ * @returns also the fields that differ from the running configuration, as of `checkPodRisks`: without nodes that run the source
+ */
+export async function checkPayload(
+  cluster: Cluster,
+  spec: RolloutSpec,
+  { source, text, data }: { readonly source: ConfigSource; readonly text: string; readonly data: CheckedPayload['data'] },
+  nodes: readonly NodeConfig[],
+): Promise<{ readonly checks: ReadonlyMap<string, NodeCheck>; readonly fields: CheckedRisks['fields'] }> {
+  const invalid = await invalidVersions(text, source, nodes);
   // Nodes that run the configuration have accepted it.
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
   const { refusals, losses, fields } = await checkPodRisks(cluster, { nodes: changed, source, data, drains: true });
@@ -43,8 +54,8 @@ export async function checkNodes(
     ...((await mayDrainAll(cluster, drained)) ? [] : drained.map(drainForbidden)),
     ...nodes.flatMap((node) => irreversible(node, spec)),
   ];
-  return new Map(
-    nodes.map((node) => {
+  const checks = new Map(
+    nodes.map((node): [string, NodeCheck] => {
       const impact = impactOf(node.name);
       const found = [...(invalid.get(versionKey(node)) ?? []), ...problems.filter(({ host }) => host === node.name)];
       const tooHigh = exceeds(impact, spec.strategy.allow) ? [`the impact is ${impact}, above strategy.allow ${spec.strategy.allow}`] : [];
@@ -52,6 +63,7 @@ export async function checkNodes(
       return [node.name, { refusal: why.length === 0 ? null : why.join('; '), impact }];
     }),
   );
+  return { checks, fields };
 }
 
 /** The rights are the same for all nodes. */

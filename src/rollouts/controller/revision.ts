@@ -8,12 +8,12 @@ import { applyPush, planPush } from '../../dynamic/workflows/push-config.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ownerReference } from '../../kube/object.ts';
 import { numberAt } from '../../kubelet/documents/values.ts';
-import { DEFAULT_CONFIG_KEY, describeSource } from '../../kubelet/layers/config-source.ts';
+import { type ConfigSource, DEFAULT_CONFIG_KEY, describeSource } from '../../kubelet/layers/config-source.ts';
 import { type Rollout, rolloutRef } from '../api/rollout.ts';
 import type { Observed } from '../reconcile/observed.ts';
 
 /** On a ControllerRevision: the rollout that it belongs to. */
-const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
+export const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
 
 /** Name and ConfigMap of the revision that `spec.payload` describes. Equal payloads have the same revision. */
 export function revisionOf({ name, spec: { payload } }: Rollout, namespace: string): Observed['revision'] {
@@ -42,25 +42,38 @@ export async function ensureRevision(
   namespace: string,
 ): Promise<Observed['refusal']> {
   const { name, spec } = rollout;
+  const content = await payloadContent(cluster, spec, revision.source);
+  if ('refusal' in content) return content.refusal;
   if (spec.payload.overlay !== undefined) {
     const input = { namespace, name, key: DEFAULT_CONFIG_KEY, appendHash: true, inPlace: false };
-    await applyPush(cluster, await planPush(cluster, input, overlayData(spec.payload.overlay)));
-  } else {
-    const where = describeSource(revision.source);
-    try {
-      const { isImmutable } = await findPayload(cluster, revision.source);
-      if (!isImmutable)
-        return {
-          reason: 'PayloadMutable',
-          message: `ConfigMap ${where} is not immutable: an edit would change all nodes at once. Set immutable: true, or create it with kubeletadm dynamic push`,
-        };
-    } catch (error) {
-      if (!isAppError(error, 'DYNAMIC_NO_PAYLOAD')) throw error;
-      return { reason: 'PayloadMissing', message: error.message };
-    }
+    await applyPush(cluster, await planPush(cluster, input, content.data));
   }
   await recordRevision(cluster, rollout, revision, namespace);
   return null;
+}
+
+/** The content of the ConfigMap of a payload, also before the ConfigMap of an overlay exists; or why it cannot be rolled out. */
+export async function payloadContent(
+  cluster: Cluster,
+  { payload }: Pick<Rollout['spec'], 'payload'>,
+  source: ConfigSource,
+): Promise<
+  { readonly text: string; readonly data: Readonly<Record<string, string>> } | { readonly refusal: NonNullable<Observed['refusal']> }
+> {
+  if (payload.overlay !== undefined) {
+    const data = overlayData(payload.overlay);
+    return { text: data[DEFAULT_CONFIG_KEY] ?? '', data };
+  }
+  const where = describeSource(source);
+  try {
+    const { isImmutable, ...content } = await findPayload(cluster, source);
+    if (isImmutable) return content;
+    const message = `ConfigMap ${where} is not immutable: an edit would change all nodes at once. Set immutable: true, or create it with kubeletadm dynamic push`;
+    return { refusal: { reason: 'PayloadMutable', message } };
+  } catch (error) {
+    if (!isAppError(error, 'DYNAMIC_NO_PAYLOAD')) throw error;
+    return { refusal: { reason: 'PayloadMissing', message: error.message } };
+  }
 }
 
 /** The newest revision has the greatest number, also after a return to an earlier payload. */
