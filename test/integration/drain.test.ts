@@ -91,6 +91,16 @@ describe('drain, uncordon and maintenance against the API server double', () => 
     expect(lifecycle('n1')).toEqual([]);
   });
 
+  it('removes the condition that a killed run has left', async () => {
+    const condition = { type: 'MaintenancePlanned', status: 'True', reason: 'AdminRequested', message: 'kubeletadm: a test, by ann@host' };
+    store({ ...drainNode('n1'), status: { conditions: [{ type: 'Ready', status: 'True' }, condition] } });
+    expect((await run('maintenance', 'status')).stdout).toContain('MaintenancePlanned');
+    const stdout = 'n1: unchanged: it is not cordoned; the condition MaintenancePlanned was removed\n';
+    expect(await run('uncordon', 'n1')).toMatchObject({ code: 0, stdout });
+    expect(lifecycle('n1')).toEqual([]);
+    expect(await run('uncordon', 'n1')).toMatchObject({ code: 0, stdout: 'n1: unchanged: it is not cordoned\n' });
+  });
+
   it('uncordons no node that others have cordoned', async () => {
     store({ ...drainNode('n1'), spec: { unschedulable: true } });
     expect(await run('drain', 'n1')).toMatchObject({ code: 0 });

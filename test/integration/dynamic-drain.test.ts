@@ -48,16 +48,22 @@ describe('dynamic assign of a change that needs a drained node', () => {
   const assigned = async (): Promise<number> =>
     (await nodes()).filter(({ metadata }) => metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] !== undefined).length;
   const expectServing = async (): Promise<void> => {
-    for (const node of await nodes())
+    for (const node of await nodes()) {
       expect([isCordoned(node), node.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([false, undefined]);
+      expect(JSON.stringify(node.status)).not.toMatch(/Planned|Drain|Maintenance/);
+    }
   };
 
   /** What a node had when it was assigned, and the largest number of nodes cordoned at the same time. */
   const watchNodes = () => {
-    const seen = { assignedCordoned: [] as boolean[], most: 0 };
+    const seen = { assignedCordoned: [] as boolean[], most: 0, plannedAtFirst: [] as string[] };
+    const planned = new Set<string>();
     const cordoned = new Set<string>();
     fleet.cluster.store.subscribe(({ object, previous }) => {
       if (object.kind !== 'Node') return;
+      if (seen.most === 0 && isCordoned(object)) seen.plannedAtFirst = [...planned].sort();
+      if (JSON.stringify(object.status).includes('MaintenancePlanned')) planned.add(object.metadata.name);
+      else planned.delete(object.metadata.name);
       if (isCordoned(object)) cordoned.add(object.metadata.name);
       else cordoned.delete(object.metadata.name);
       seen.most = Math.max(seen.most, cordoned.size);
@@ -112,7 +118,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
     const seen = watchNodes();
     const { code, stderr } = await assign('topologyManagerScope: pod');
     expect([code, stderr]).toEqual([0, expect.stringContaining('drained: 1 pod has left')]);
-    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
+    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1, plannedAtFirst: NODES });
     expect([await pods(), await assigned()]).toEqual([[], 2]);
     await expectServing();
   });
@@ -133,7 +139,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
   it('drains no node for a change that affects no running pod', async () => {
     const seen = watchNodes();
     expect((await assign('eventRecordQPS: 7')).code).toBe(0);
-    expect(seen).toEqual({ assignedCordoned: [false, false], most: 0 });
+    expect(seen).toEqual({ assignedCordoned: [false, false], most: 0, plannedAtFirst: [] });
     expect(await pods()).toEqual(['web-n1', 'web-n2']);
   });
 
@@ -166,7 +172,7 @@ describe('dynamic assign of a change that needs a drained node', () => {
     expect([planned.code, JSON.parse(planned.stdout).drainForecast.nodes]).toMatchObject([0, [{ node: 'n1' }, { node: 'n2' }]]);
     const seen = watchNodes();
     expect((await undo()).code).toBe(0);
-    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1 });
+    expect(seen).toEqual({ assignedCordoned: [true, true], most: 1, plannedAtFirst: NODES });
     expect(await pods()).toEqual([]);
     await expectServing();
   });

@@ -35,7 +35,7 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
     for (const name of ['node2', 'node3']) {
       const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name })) as KubeObject;
       expect([isCordoned(node), node.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([false, undefined]);
-      expect(JSON.stringify(node.status)).not.toMatch(/Drained|MaintenanceInProgress/);
+      expect(JSON.stringify(node.status)).not.toMatch(/Drained|Maintenance/);
     }
   };
 
@@ -108,16 +108,19 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
 
   it('drains the nodes one after the other, and returns them to service', async () => {
     const cordons: string[] = [];
+    const planned = new Set<string>();
     const watching = new AbortController();
     const watched = (async () => {
       for await (const { object } of cluster.watch({ apiVersion: 'v1', kind: 'Node' }, { signal: watching.signal }))
         if (isCordoned(object) && cordons.at(-1) !== object.metadata.name) cordons.push(object.metadata.name);
+        else if (JSON.stringify(object.status).includes('MaintenancePlanned')) planned.add(object.metadata.name);
     })();
     const { code, stderr } = await apply('maxPods: 50, topologyManagerScope: pod', '--allow', 'drain');
     watching.abort();
     await watched;
     expect([code, stderr]).toEqual([0, expect.anything()]);
     expect(cordons).toEqual(['node2', 'node3']);
+    expect(planned).toEqual(new Set(cordons));
     expect(await pods()).toEqual([]);
     await expectServing();
   });

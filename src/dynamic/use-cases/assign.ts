@@ -193,7 +193,8 @@ export async function executeAssignment(
   const impactOf = (name: string): Impact | null => impactOn(fields, name);
   const controlPlanes = new Set(nodes.flatMap(({ name, labels }) => (isControlPlaneNode(labels) ? [name] : [])));
   const isControlPlane = (name: string): boolean => controlPlanes.has(name);
-  const draining = run.draining === undefined ? undefined : { ...run.draining, impactOf, isControlPlane };
+  const draining =
+    run.draining === undefined ? undefined : { ...run.draining, toDrain: nodesToDrain(assignment), impactOf, isControlPlane };
   if (rollout.wait !== 'none')
     return performRollout(ports, cluster, { ...run, draining, targets: others.flatMap(({ name }) => targets.get(name) ?? []) });
   await assignAll(ports, cluster, { nodes: others, targets }, run);

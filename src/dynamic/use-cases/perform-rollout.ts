@@ -2,14 +2,9 @@ import { onAbort } from '../../base/abort.ts';
 import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
-import type { Impact } from '../../host/plan/impact.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
-import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
-import type { HoldRun } from '../../maintenance/drain/hold.ts';
-import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import type { BatchGates } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
@@ -28,21 +23,15 @@ import {
 } from '../workflows/rollout.ts';
 import type { RolloutTarget } from '../workflows/rollout-node.ts';
 import { openRolloutRecord } from '../workflows/rollout-record.ts';
+import { type NodeDraining, nodeService } from './node-service.ts';
 
 export interface DynamicRollout extends AssignmentSettings {
   /** The nodes in their order, and the assignment of each. */
   readonly targets: readonly RolloutTarget[];
   readonly recorded: RecordedRun;
   readonly selector: string | undefined;
-  /** How nodes are drained, and the impact of the assignment on each. Absent: no node is drained. */
-  readonly draining?:
-    | {
-        readonly policy: NonNullable<RunSettings['drain']>;
-        readonly run: HoldRun;
-        readonly impactOf?: (name: string) => Impact | null;
-        readonly isControlPlane?: (name: string) => boolean;
-      }
-    | undefined;
+  /** Absent: no node is drained. */
+  readonly draining?: NodeDraining | undefined;
   /** Gates and windows between batches. Absent: none. */
   readonly gates?: BatchGates | undefined;
   readonly reporter: Reporter;
@@ -68,16 +57,16 @@ export async function performRollout(
   cluster: Cluster,
   run: DynamicRollout,
 ): Promise<{ readonly exitCode: ExitCode; readonly problems: readonly Problem[] }> {
-  const { targets, rollout, draining } = run;
+  const { targets, rollout } = run;
   const names = targets.map(({ name }) => name);
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const listener = run.listenerFor({ total: names.length, prefix: '' });
-  const holds = draining && nodeHolds({ cluster, run: draining.run, signal: services.signal, reporter: run.reporter }, draining.policy);
-  const returns = returnsOf(holds);
+  const service = nodeService({ signal: services.signal, reporter: run.reporter }, cluster, run.draining);
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
+    await service.announce();
     const result = await rollOut(services, cluster, targets, {
       ...run,
       listener: {
@@ -85,7 +74,7 @@ export async function performRollout(
         ended: (outcome) => {
           listener.ended?.(outcome);
           if (outcome.stage === 'skipped') reportSkipped(run.reporter, outcome);
-          returns.begin(outcome);
+          service.end(outcome);
         },
         onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
         progress: (nodes) => {
@@ -93,21 +82,18 @@ export async function performRollout(
           listener.progress?.(nodes);
         },
       },
-      gates: gatesAfter(returns.all, run.gates),
+      gates: gatesAfter(service.returned, run.gates),
       rules: rollout.rulesFor(names.length),
       until: rollout.wait === 'good' ? 'good' : 'trial',
       minReadyMs: minReadyOf(rollout, names.length),
       whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
       begins: async (name, source) => {
-        // The previous nodes are in service again.
-        await returns.all();
-        await requireEtcd(services, cluster, run, name);
-        await holds?.take(name, draining?.impactOf?.(name) ?? null);
+        await service.begin(name);
         await record?.began(name, source);
         before.set(name, source);
       },
     });
-    await returns.all();
+    await service.returned();
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
     const restored = isStopped && (result.gate?.reverts ?? rollout.onFailure === 'revert') ? revertTargets(result, before) : [];
@@ -119,34 +105,8 @@ export async function performRollout(
     return { exitCode, problems: [...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))] };
   } finally {
     forget();
-    await returns.settled();
-    await holds?.endAll();
+    await service.close();
   }
-}
-
-/** Before a control plane is changed. */
-async function requireEtcd(
-  { signal }: RolloutPorts,
-  cluster: Cluster,
-  { draining, reporter }: DynamicRollout,
-  node: string,
-): Promise<void> {
-  if (draining?.isControlPlane?.(node) === true) await requireEtcdMembers({ cluster, run: draining.run, signal, reporter }, node);
-}
-
-/** Returns nodes to service; an error is thrown by `all`, before the next node begins or at the end. */
-function returnsOf(holds: NodeHolds | undefined) {
-  const returns: Promise<void>[] = [];
-  return {
-    begin: (outcome: RolloutOutcome): void => {
-      if (holds === undefined) return;
-      const returned = holds.end(outcome.name, isProven(outcome));
-      returned.catch(() => undefined);
-      returns.push(returned);
-    },
-    all: () => Promise.all(returns),
-    settled: () => Promise.allSettled(returns),
-  };
 }
 
 function reportSkipped(reporter: Reporter, { name, error }: RolloutOutcome): void {
@@ -163,11 +123,6 @@ function gatesAfter(work: () => Promise<unknown>, gates: BatchGates | undefined)
       return gates.pass(...next);
     },
   };
-}
-
-/** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
-function isProven({ stage, isTouched, validated: { verdict } }: RolloutOutcome): boolean {
-  return stage === 'changed' || !isTouched || isRolledBack(verdict);
 }
 
 /** Reports the nodes in progress, which finish without this command. */

@@ -19,6 +19,7 @@ import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { drainForecastWarning, drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import { type HoldRun, nodeRef } from '../../maintenance/drain/hold.ts';
+import type { PlannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import type { RunForecast } from '../../maintenance/drain/run-forecast.ts';
 import { whileDrained } from '../../maintenance/drain/while-drained.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
@@ -48,6 +49,8 @@ export interface Draining {
   readonly policy: NonNullable<RunSettings['drain']>;
   /** Absent: the drains are only forecast. */
   readonly run?: HoldRun;
+  /** Absent: the drains are only forecast. */
+  readonly planned?: PlannedDrains;
   /** Reads the cluster once for all hosts. Absent: nodes are drained. */
   readonly forecast?: (cluster: Cluster) => Promise<RunForecast>;
   /** The Nodes that are control planes, read once for all hosts. */
@@ -88,6 +91,8 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
         else await warnOfLeftCordon(member.draining, claim.node(), context);
+        // The credentials of a node, which `clusterOf` opens, may not drain it.
+        if (own === null) await planDrain(member.draining, planned.host, { cluster: member.cluster, node: claim.node() });
         return {
           planned: await withForecast(member.draining, { planned, node: claim.node(), context }),
           apply: (until): Promise<HostPlan> => {
@@ -158,6 +163,16 @@ async function warnOfLeftCordon(
   if (left?.has(node) === true) reporter.report({ level: 'warning', ...nodeLeftBefore(node), host: host.name });
 }
 
+/** Marks a node that will be drained. */
+async function planDrain(
+  draining: Draining | undefined,
+  plan: HostPlan,
+  { cluster, node }: { readonly cluster: Cluster | null; readonly node: string | null },
+): Promise<void> {
+  if (draining?.policy.isAllowed !== true || cluster === null || node === null || !needsDrain(impactOfPlan(plan))) return;
+  await draining.planned?.add(cluster, [node]);
+}
+
 /** Performs a change, on a drained node if it needs one. */
 async function drained(
   draining: Draining | undefined,
@@ -190,7 +205,11 @@ async function drained(
   }
   // Exit code 5: rolled back, and verified; 2 and 3: refused before any change.
   const isRestored = ({ exitCode }: AppError): boolean => [2, 3, 5].includes(exitCode) || start.isUnused();
-  return whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);
+  try {
+    return await whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);
+  } finally {
+    await draining.planned?.remove(node);
+  }
 }
 
 /**

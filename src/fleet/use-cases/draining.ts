@@ -7,6 +7,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../kube/node-marks.ts';
 import { drainForecastWarning } from '../../maintenance/drain/drain-problems.ts';
 import { leftCordoned } from '../../maintenance/drain/hold.ts';
+import { plannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import { readRunForecast } from '../../maintenance/drain/run-forecast.ts';
 import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { LockOwnerPorts } from '../ports.ts';
@@ -14,7 +15,8 @@ import type { HostOutcome } from '../run/fleet.ts';
 import type { Draining } from '../run/workflow-member.ts';
 
 /**
- * How the nodes of a run are drained, in a dry run only forecast; undefined: not at all.
+ * How the nodes of a run are drained, in a dry run only forecast; undefined: not at all. The caller ends the run with
+ * `planned.removeAll`.
  * @param count number of hosts or Nodes of the run: after the only one, nothing waits for its evicted pods
  */
 export async function drainingOf(
@@ -30,7 +32,7 @@ export async function drainingOf(
     return { policy, controlPlanes, forecast: memoized((cluster) => readRunForecast(cluster, policy, own)) };
   }
   const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
-  return { policy, controlPlanes, run, leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+  return { policy, controlPlanes, run, planned: plannedDrains(run), leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
 }
 
 /** The forecast of the drains of a planned run; null: no node is drained, or the drains are not known. */

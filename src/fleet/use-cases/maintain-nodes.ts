@@ -10,6 +10,7 @@ import type { DrainedNode, DrainSettings } from '../../maintenance/drain/drain-n
 import { type DrainOutcome, drainNodes } from '../../maintenance/drain/drain-nodes.ts';
 import { drainRefused, holdLost, nodeHeld, nodeNotFound } from '../../maintenance/drain/drain-problems.ts';
 import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold } from '../../maintenance/drain/hold.ts';
+import { plannedDrains, removePlanned } from '../../maintenance/drain/planned-drains.ts';
 import { type DrainForecast, drainForecaster } from '../../maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
 import { CONDITION_MARK, type CordonOwner, cordonOwner, isAbandoned, isCordoned, obstacleOf } from '../../maintenance/node-hold.ts';
@@ -68,7 +69,10 @@ export async function drainChosenNodes(
         await markLifecycle(cluster, node, { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' }, run);
       if (!(await renewHold(cluster, node, run, { isKept: true }))) throw new AppError(holdLost(node));
     };
-    const outcomes = await drainNodes({ cluster, run, signal, reporter }, names, { ...settings, allows: ALLOWS }, limits, keep);
+    const planned = plannedDrains(run);
+    if (settings.isForMaintenance) await planned.add(cluster, names);
+    const own = { ...settings, allows: ALLOWS };
+    const outcomes = await drainNodes({ cluster, run, signal, reporter }, names, own, limits, keep).finally(planned.removeAll);
     return { outcomes, refusal: null };
   };
   return withCluster(services, access, drain, reporter);
@@ -114,11 +118,17 @@ export async function uncordonChosenNodes(services: NodeCommandPorts, { choice, 
       const { name } = node.metadata;
       const mayRelease = (owner: CordonOwner): boolean => owner.isKept || isAbandoned(owner, { self, now: clock.now() });
       if (await releaseHold(cluster, name, mayRelease)) results.push({ node: name, state: 'uncordoned', why: '' });
+      else if (await removePlanned(cluster, name, hasOwnCondition))
+        results.push({ node: name, state: 'unchanged', why: 'it is not cordoned; the condition MaintenancePlanned was removed' });
       else results.push({ node: name, ...whyCordoned(node) });
     }
     return results;
   };
   return withCluster(services, access, uncordon, reporter);
+}
+
+function hasOwnCondition(node: KubeObject): boolean {
+  return LIFECYCLE_CONDITIONS.some((type) => conditionOf(node, type)?.message?.startsWith(CONDITION_MARK) === true);
 }
 
 function whyCordoned(node: KubeObject): Pick<UncordonedNode, 'state' | 'why'> {

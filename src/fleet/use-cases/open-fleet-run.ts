@@ -56,7 +56,10 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
       claims,
       forecast: (outcomes) => forecastRun(draining, access.cluster, outcomes),
       finish: async () => undefined,
-      close: () => access.close(),
+      close: async () => {
+        await draining?.planned?.removeAll();
+        await access.close();
+      },
     };
   } catch (error) {
     await access.close();

@@ -103,7 +103,9 @@ export async function planClusterBootstrap(
     },
     close: async () => {
       for (const access of accesses) await access.close();
-      await (await after?.catch(() => null))?.access.close();
+      const opened = await after?.catch(() => null);
+      await opened?.draining?.planned?.removeAll();
+      await opened?.access.close();
     },
   };
 }
@@ -152,7 +154,7 @@ async function openBootstrapped(services: FleetRunPorts, request: FleetRunReques
   const draining = await drainingOf(services, request.run, tasks.length);
   const run = { cluster, file, reporter, claims: input.claims, tasks, hosts: [first.host], access, draining };
   const members = await fleetMembers(services, own, run);
-  return { access, members: new Map(members.map((each) => [each.name, each])) };
+  return { access, draining, members: new Map(members.map((each) => [each.name, each])) };
 }
 
 /**

@@ -229,6 +229,6 @@ export async function runHosts(
       return approved === undefined ? placed : approvedMember(placed, approved, { replan: false });
     }),
   );
-  const result = await runFleet(members, rules, { ...observer, claims });
+  const result = await runFleet(members, rules, { ...observer, claims }).finally(() => draining?.planned?.removeAll());
   return { ...result, drainForecast: await forecastRun(draining, cluster, result.outcomes) };
 }

@@ -116,10 +116,16 @@ export async function markLifecycle(
   { self, clock, reason }: Pick<HoldRun, 'self' | 'clock' | 'reason'>,
 ): Promise<void> {
   const node = await cluster.get(nodeRef(name));
-  if (node !== null) await setConditions(cluster, node, conditions, `${CONDITION_MARK}${reason}, by ${self.name}`, clock.now());
+  if (node !== null) await setConditions(cluster, node, conditions, conditionMessage({ self, reason }), clock.now());
 }
 
-async function setConditions(
+/** The message of the conditions of a run. */
+export function conditionMessage({ self, reason }: Pick<HoldRun, 'self' | 'reason'>): string {
+  return `${CONDITION_MARK}${reason}, by ${self.name}`;
+}
+
+/** Sets these lifecycle conditions to True, and removes the others of this program. No request if nothing changes. */
+export async function setConditions(
   cluster: Cluster,
   node: KubeObject,
   reasons: Readonly<Partial<Record<LifecycleCondition, string>>>,

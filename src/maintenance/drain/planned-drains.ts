@@ -1,0 +1,64 @@
+import { unlessRefused } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { conditionOf } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { cordonOwner, obstacleOf } from '../node-hold.ts';
+import { conditionMessage, type HoldRun, nodeRef, setConditions } from './hold.ts';
+
+/**
+ * The nodes that a run is going to drain. Their condition MaintenancePlanned is set as soon as the run has planned the drain,
+ * and removed by the drain, or when the run is done with the node. At most one patch of a node each, after one read. Errors
+ * of the API server are ignored: the condition only informs others.
+ */
+export interface PlannedDrains {
+  /** Nodes that others hold, and those that are cordoned already, get no condition. */
+  add(cluster: Cluster, nodes: readonly string[]): Promise<void>;
+  remove(node: string): Promise<void>;
+  removeAll(): Promise<void>;
+}
+
+const AT_ONCE = 8;
+
+export function plannedDrains(run: HoldRun): PlannedDrains {
+  const planned = new Map<string, Cluster>();
+  const message = conditionMessage(run);
+  const mark = async (cluster: Cluster, name: string): Promise<void> => {
+    const node = await cluster.get(nodeRef(name));
+    const now = run.clock.now();
+    if (node === null || cordonOwner(node) !== null || obstacleOf(node, { ...run, now }) !== null) return;
+    await setConditions(cluster, node, { MaintenancePlanned: 'AdminRequested' }, message, now);
+  };
+  const remove = async (name: string): Promise<void> => {
+    const cluster = planned.get(name);
+    planned.delete(name);
+    if (cluster !== undefined) await unlessRefused(removePlanned(cluster, name, (node) => plannedBy(node) === message));
+  };
+  return {
+    add: async (cluster, nodes) => {
+      const added = nodes.filter((name) => !planned.has(name));
+      for (const name of added) planned.set(name, cluster);
+      await inParallel(added, AT_ONCE, (name) => unlessRefused(mark(cluster, name)));
+    },
+    remove,
+    removeAll: async () => void (await inParallel([...planned.keys()], AT_ONCE, remove)),
+  };
+}
+
+/**
+ * Removes MaintenancePlanned from a node that is not cordoned by this program, for example after a run that was killed.
+ * @param isOwn whether the condition may be removed
+ * @returns whether it was removed
+ */
+export async function removePlanned(cluster: Cluster, name: string, isOwn: (node: KubeObject) => boolean): Promise<boolean> {
+  const node = await cluster.get(nodeRef(name));
+  if (node === null || cordonOwner(node) !== null || !isOwn(node)) return false;
+  await setConditions(cluster, node, {}, '');
+  return true;
+}
+
+/** The message of the condition; null: it is not set. */
+function plannedBy(node: KubeObject): string | null {
+  const condition = conditionOf(node, 'MaintenancePlanned');
+  return condition?.status === 'True' ? (condition.message ?? '') : null;
+}
