@@ -13,25 +13,30 @@ export function addAllowOptions(command: Command): Command {
   );
 }
 
-/** `--no-drain`, `--force-drain`, `--drain-timeout` and `--settle` of a command that changes running kubelets. */
+/** `--no-drain`, `--force-drain`, `--drain-timeout` and `--settle` of a command that changes a node. */
 export function addDrainOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    rollout
-      .option(
+    addDrainLimits(
+      rollout.option(
         '--no-drain',
         'refuse a change of class drain or unsafe on a node with pods to evict, instead of draining the node; with --allow-pod-loss: change the node without evicting its pods',
-      )
-      .option(
-        '--force-drain',
-        'when a node is drained, also evict pods without a controller and pods with emptyDir volumes: these pods or their data are lost',
-      )
-      .option('--drain-timeout <duration>', 'time limit for draining a node; then the node is uncordoned and not changed', '10m')
-      .option(
-        '--settle <duration>',
-        'time limit for the controllers of evicted pods to have as many Ready pods as before, before the next node is changed; then a warning names them, and the run continues; 0s: do not wait',
-        '2m',
       ),
+    ).option(
+      '--settle <duration>',
+      'time limit for the controllers of evicted pods to have as many Ready pods as before, before the next node is changed; then a warning names them, and the run continues; 0s: do not wait',
+      '2m',
+    ),
   );
+}
+
+/** `--force-drain` and `--drain-timeout`. */
+export function addDrainLimits(command: Command): Command {
+  return command
+    .option(
+      '--force-drain',
+      'when a node is drained, also evict pods without a controller and pods with emptyDir volumes: these pods or their data are lost',
+    )
+    .option('--drain-timeout <duration>', 'time limit for draining a node; then the node is uncordoned and not changed', '10m');
 }
 
 /** The text of `--allow`. */

@@ -100,6 +100,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./controller-command.ts')).defineController,
   },
   {
+    name: 'rollout',
+    description: 'Create, show, pause and undo rollouts of kubelet configurations (KubeletConfigRollout), as kubectl rollout',
+    load: async () => (await import('./rollout-command.ts')).defineRollout,
+  },
+  {
     name: 'drain',
     description: 'Cordon nodes and evict their pods, after a forecast of obstacles',
     load: async () => (await import('./maintenance-command.ts')).defineDrain,

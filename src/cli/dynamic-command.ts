@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { PushedFileRequest, PushRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
+import { isConfigMapKey } from '../kubelet/layers/config-source.ts';
 import { addDrainOptions } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicAssignRequest, DynamicResetRequest, DynamicUndoRequest } from './dynamic-assign.ts';
@@ -14,6 +14,7 @@ import {
   addWait,
   type RolloutTexts,
   readRolloutOptions,
+  readSource,
   requireNodeChoice,
 } from './dynamic-rollout-options.ts';
 import { addSections } from './help-layout.ts';
@@ -265,12 +266,6 @@ function assignedRequest(options: CommandOptions): DynamicAssignRequest['assigne
     throw usageError('dynamic assign: --sign requires --file', 'To sign the content of an existing ConfigMap, pass its file with --file');
   if (argument !== undefined) return { kind: 'config-map', source: readSource(argument), validation: validationRequest(options) };
   return { kind: 'file', pushed: pushedFile(file ?? '-', options) };
-}
-
-function readSource(argument: string): ConfigSource {
-  const { source, issue } = parseSourceArgument(argument);
-  if (source !== null) return source;
-  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Pass the ConfigMap that dynamic push prints');
 }
 
 function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {

@@ -4,6 +4,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
 import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
+import { type ConfigSource, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { addNodeSelectionOptions } from './options.ts';
@@ -76,6 +77,13 @@ export function requireNodeChoice(args: readonly string[], options: CommandOptio
     'no node was selected',
     'Pass names of nodes, or select nodes with --selector, --group or --limit; kubectl get nodes lists them',
   );
+}
+
+/** `--configmap`. @throws AppError USAGE (exit code 2) */
+export function readSource(argument: string): ConfigSource {
+  const { source, issue } = parseSourceArgument(argument);
+  if (source !== null) return source;
+  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Pass the ConfigMap that dynamic push prints');
 }
 
 /** A percentage of the selected nodes. */

@@ -31,7 +31,7 @@ export interface Leadership {
   isValid(): boolean;
 }
 
-const NAME = 'kubeletadm-controller';
+export const LEASE_NAME = 'kubeletadm-controller';
 
 /**
  * Runs `work` while this process holds the Lease, again after each election, until the signal is aborted.
@@ -121,7 +121,7 @@ class Election {
   }
 
   #ref(): ObjectRef {
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: this.#options.namespace, name: NAME };
+    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: this.#options.namespace, name: LEASE_NAME };
   }
 
   /** Whether the Lease did not change for its duration. The time is measured here: clocks of other hosts may differ. */

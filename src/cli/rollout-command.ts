@@ -1,0 +1,266 @@
+import { type Command, Option } from 'commander';
+import { usageError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { present } from '../base/present.ts';
+import { formatAmount } from '../fleet/amount.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { subdomain } from '../kube/name-rules.ts';
+import { splitSetting } from '../kubelet/layers/setting-form.ts';
+import { addDrainLimits, allowOption } from './allow-options.ts';
+import type { CommandOptions, On } from './command.ts';
+import { readSource } from './dynamic-rollout-options.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { addClusterOptions, addTableOptions, collect, integerBetween, outputOption, readOutputOption } from './options.ts';
+import {
+  allowedImpact,
+  flagDuration,
+  flagList,
+  flagText,
+  kubeconfigRequest,
+  outputRequest,
+  readFormat,
+  selectorOf,
+  tableRequest,
+  verbosityOf,
+} from './request-parts.ts';
+import type { CreateRequest, DiffRequest, RolloutRequest, StatusRequest, UndoRequest } from './rollout.ts';
+import { amountOf, namedCanary } from './rollout-options.ts';
+
+/** `rollout ...`: KubeletConfigRollout objects, in the words of kubectl rollout. */
+export function defineRollout(rollout: Command, on: On): void {
+  defineCreate(rollout, on);
+  defineStatus(rollout, on);
+  const list = rollout.command('list').description('List the rollouts of the cluster');
+  on(addClusterOptions(addTableOptions(list)), listRequest, async (...args) => (await import('./rollout.ts')).runRolloutList(...args));
+  for (const [name, description] of PAUSES) {
+    const command = named(rollout, name, description);
+    on(addClusterOptions(command), rolloutRequest, async (services, request) =>
+      (await import('./rollout.ts')).runRolloutPause(services, request, name === 'pause'),
+    );
+  }
+  defineRevisions(rollout, on);
+  addSections(rollout, { notes: NOTES, examples: EXAMPLES });
+}
+
+const PAUSES = [
+  ['pause', 'Start no further node of a rollout; nodes in progress finish'],
+  ['resume', 'Resume a paused rollout'],
+] as const;
+
+function named(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description).argument('<name>', 'name of the rollout, as NAME or kcr/NAME');
+}
+
+function defineCreate(rollout: Command, on: On): void {
+  const create = named(rollout, 'create', 'Create a rollout after validating its payload for all selected nodes')
+    .option('-l, --selector <labels>', 'label selector of the nodes, as in kubectl; also for nodes that join later')
+    .option('--all', 'in place of --selector: all nodes')
+    .option('--configmap <namespace/name[/key]>', 'immutable ConfigMap with the configuration, as printed by dynamic push')
+    .option('--overlay <file>', "in place of --configmap: file with fields of a KubeletConfiguration; '-' for standard input")
+    .option(
+      '--set <field=value>',
+      'in place of --configmap, or in addition to --overlay: field, e.g. --set maxPods=50 (repeatable)',
+      collect,
+    )
+    .option('-n, --namespace <namespace>', 'namespace of the controller', AGENT_NAMESPACE);
+  addOptionGroup(create, HEADINGS.rollout, (group) =>
+    addDrainLimits(
+      group
+        .option('--canary <nodes>', 'canaries, changed first: number, percentage, or label of the nodes such as pool=edge (default: 1)')
+        .addOption(new Option('--order <order>', 'order of the nodes. zone: one zone after the other').choices(['zone']))
+        .option('--max-unavailable <nodes>', 'maximum number or percentage of nodes in progress or unavailable at once (default: 1)')
+        .option('--max-fail <nodes>', 'maximum number of nodes that may fail before the rollout fails (default: 0)')
+        .option('--min-ready <duration>', 'time a node must be Ready with its new configuration (default: 30s)')
+        .option('--progress-deadline <duration>', 'time limit for each node (default: 15m)')
+        .addOption(new Option('--until <state>', 'state that each node must reach (default: trial)').choices(['trial', 'good']))
+        .addOption(
+          allowOption('most disruptive class of changes to allow; for drain and unsafe, each node is drained (default: new-pods-only)'),
+        )
+        .addOption(new Option('--on-failure <action>', 'action when the rollout fails (default: stop)').choices(['stop', 'revert']))
+        .addOption(
+          new Option(
+            '--deletion-policy <policy>',
+            'after a deletion of the object. leave: nodes keep their configuration. reset: they return to the local one (default: leave)',
+          ).choices(['leave', 'reset']),
+        )
+        .option('--paused', 'start no node before kubeletadm rollout resume'),
+    ),
+  );
+  addOptionGroup(create, HEADINGS.output, (output) =>
+    output.option('--dry-run', 'validate and print the object; create nothing').addOption(outputOption(['text', 'json', 'yaml'])),
+  );
+  on(addClusterOptions(create), createRequest, async (...args) => (await import('./rollout.ts')).runRolloutCreate(...args));
+  addSections(create, { examples: CREATE_EXAMPLES });
+}
+
+function defineStatus(rollout: Command, on: On): void {
+  const status = named(rollout, 'status', 'Show the state of a rollout and its nodes that are not updated').option(
+    '--wait',
+    'wait until the rollout is complete or has failed. Exit codes: 0 complete, 1 the only node failed or the time limit, 3 refused, 4 some nodes failed, 5 reverted',
+  );
+  status.option('--timeout <duration>', 'with --wait: time limit; 0s: no limit (default: 0s)');
+  addOptionGroup(addClusterOptions(status), HEADINGS.output, (output) => output.addOption(readOutputOption()));
+  on(status, statusRequest, async (...args) => (await import('./rollout.ts')).runRolloutStatus(...args));
+}
+
+function defineRevisions(rollout: Command, on: On): void {
+  const undo = named(rollout, 'undo', 'Set the payload of a rollout to that of an earlier revision')
+    .addOption(revisionOption('--to-revision <number>', 'revision of rollout history (default: the previous one)'))
+    .option('--dry-run', 'print the changed fields; change nothing');
+  on(addClusterOptions(undo), undoRequest, async (...args) => (await import('./rollout.ts')).runRolloutUndo(...args));
+  const history = named(rollout, 'history', 'List the revisions of a rollout, with the fields that each one changed');
+  on(addClusterOptions(addTableOptions(history)), historyRequest, async (...args) =>
+    (await import('./rollout.ts')).runRolloutHistory(...args),
+  );
+  const diff = named(rollout, 'diff', 'Compare the payload of a rollout with the running configuration of its nodes, or two revisions')
+    .addOption(revisionOption('--revision <number>', 'compare this revision with the payload (default: compare the running configuration)'))
+    .addOption(revisionOption('--to-revision <number>', 'with --revision: compare the two revisions'))
+    .option('--exit-code', 'exit with code 6 if fields differ');
+  addOptionGroup(diff, HEADINGS.output, (output) => output.addOption(readOutputOption()));
+  on(addClusterOptions(diff), diffRequest, async (...args) => (await import('./rollout.ts')).runRolloutDiff(...args));
+}
+
+const MOST_REVISIONS = 2_147_483_647;
+
+function revisionOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(integerBetween(1, MOST_REVISIONS));
+}
+
+const NOTES = `A rollout is an object of the cluster (KubeletConfigRollout, short name kcr). A controller changes its nodes batch by batch, also nodes that join later: see kubeletadm controller install. kubectl apply, edit, get and delete work as for other objects.`;
+
+const EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --canary 2 --max-unavailable 10%
+  kubeletadm rollout status edge --wait --timeout 30m
+  kubeletadm rollout undo edge`;
+
+const CREATE_EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --overlay fields.yaml --on-failure revert
+  kubeletadm rollout create edge --selector pool=edge --configmap kubeletadm-system/node-config-g2gfckm55t
+  # for a repository of manifests, or to change an existing rollout
+  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --dry-run -o yaml | kubectl apply -f -`;
+
+function rolloutRequest(args: readonly string[], options: CommandOptions): RolloutRequest {
+  const [argument = ''] = args;
+  const name = argument.replace(/^(?:kcr|kubeletconfigrollouts?(?:\.kubeletadm\.dev)?)\//i, '');
+  const [wrong] = subdomain(name);
+  if (wrong !== undefined)
+    throw usageError(`${argument} is not a name of a rollout: ${wrong}`, 'List the rollouts: kubeletadm rollout list');
+  return { name, cluster: kubeconfigRequest(options), verbosity: verbosityOf(options) };
+}
+
+function listRequest(args: readonly string[], options: CommandOptions) {
+  if (args.length > 0) throw usageError(`rollout list takes no arguments: ${args.join(' ')}`);
+  return { cluster: kubeconfigRequest(options), output: tableRequest(options) };
+}
+
+function statusRequest(args: readonly string[], options: CommandOptions): StatusRequest {
+  const timeoutMs = flagDuration(options, 'timeout', { example: 'Pass for example --timeout 30m' });
+  const waits = options.wait === true;
+  if (timeoutMs !== undefined && !waits) throw usageError('--timeout requires --wait', 'Add --wait');
+  return { ...rolloutRequest(args, options), waits, timeoutMs: timeoutMs ?? 0, format: readFormat(options) };
+}
+
+function undoRequest(args: readonly string[], options: CommandOptions): UndoRequest {
+  return { ...rolloutRequest(args, options), toRevision: flagOf(options, 'toRevision'), dryRun: options.dryRun === true };
+}
+
+function historyRequest(args: readonly string[], options: CommandOptions) {
+  return { ...rolloutRequest(args, options), output: tableRequest(options) };
+}
+
+function diffRequest(args: readonly string[], options: CommandOptions): DiffRequest {
+  const [revision, toRevision] = [flagOf(options, 'revision'), flagOf(options, 'toRevision')];
+  if (toRevision !== undefined && revision === undefined) throw usageError('--to-revision requires --revision', 'Add --revision');
+  return { ...rolloutRequest(args, options), revision, toRevision, failsIfChanged: options.exitCode === true, format: readFormat(options) };
+}
+
+/** A number that commander has parsed. */
+function flagOf(options: CommandOptions, name: 'revision' | 'toRevision'): number | undefined {
+  const value = options[name];
+  return typeof value === 'number' ? value : undefined;
+}
+
+function createRequest(args: readonly string[], options: CommandOptions): CreateRequest {
+  const canaries = namedCanary(options);
+  if (canaries !== undefined && !('matches' in canaries))
+    throw usageError(
+      `--canary ${canaries.join(',')}: a rollout selects canaries by number or label`,
+      `For example: --canary kubernetes.io/hostname=${canaries[0] ?? ''}`,
+    );
+  return {
+    ...rolloutRequest(args, options),
+    namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
+    selector: requiredSelector(options),
+    payload: payloadOf(options),
+    spec: specOf(options, canaries !== undefined),
+    canaries,
+    dryRun: options.dryRun === true,
+    format: outputRequest(options).format,
+  };
+}
+
+function requiredSelector(options: CommandOptions): CreateRequest['selector'] {
+  const selector = selectorOf(options);
+  if ((selector === undefined) === (options.all === true)) return selector ?? null;
+  throw usageError('rollout create: one of --selector and --all is required', 'For example: --selector pool=edge');
+}
+
+function payloadOf(options: CommandOptions): CreateRequest['payload'] {
+  const [configMap, overlay, settings] = [flagText(options, 'configmap'), flagText(options, 'overlay'), flagList(options, 'set')];
+  const hasFields = overlay !== undefined || settings.length > 0;
+  if ((configMap !== undefined) === hasFields)
+    throw usageError(
+      `rollout create: ${hasFields ? '--configmap cannot be combined with --overlay and --set' : 'nothing to roll out'}`,
+      'Pass --configmap, or fields with --overlay and --set',
+    );
+  for (const setting of settings) splitSetting(setting);
+  return configMap === undefined ? { overlay, settings } : readSource(configMap);
+}
+
+const MAX_FAILURES = 100;
+
+/** The fields of `spec` that options set. */
+function specOf(options: CommandOptions, namesCanary: boolean): JsonObject {
+  const amount = (name: 'canary' | 'maxUnavailable'): number | string | undefined => {
+    const value = amountOf(options, name, 'nodes');
+    return value === null ? undefined : 'hosts' in value ? value.hosts : formatAmount(value);
+  };
+  const seconds = (name: 'minReady' | 'progressDeadline' | 'drainTimeout', flag: string): number | undefined => {
+    const ms = flagDuration(options, name, { flag, example: `Pass for example ${flag} 5m` });
+    return ms === undefined ? undefined : Math.ceil(ms / 1000);
+  };
+  const maxFail = amountOf(options, 'maxFail', 'nodes');
+  if (maxFail !== null && (!('hosts' in maxFail) || maxFail.hosts > MAX_FAILURES))
+    throw usageError(
+      `--max-fail ${formatAmount(maxFail)}: a rollout has a number from 0 to ${MAX_FAILURES}`,
+      'Pass for example --max-fail 2',
+    );
+  const count = namesCanary ? undefined : amount('canary');
+  const drain = present({
+    force: options.forceDrain === true ? true : undefined,
+    timeoutSeconds: flagText(options, 'drainTimeout') === DEFAULT_DRAIN ? undefined : seconds('drainTimeout', '--drain-timeout'),
+  });
+  const strategy = present({
+    canary: count === undefined ? undefined : { count },
+    topologyKey: options.order === 'zone' ? 'topology.kubernetes.io/zone' : undefined,
+    maxUnavailable: amount('maxUnavailable'),
+    maxFailures: maxFail?.hosts,
+    minReadySeconds: seconds('minReady', '--min-ready'),
+    until: capital(flagText(options, 'until')),
+    allow: allowedImpact(options),
+    drain: Object.keys(drain).length === 0 ? undefined : drain,
+  });
+  return present({
+    strategy: Object.keys(strategy).length === 0 ? undefined : strategy,
+    paused: options.paused === true ? true : undefined,
+    progressDeadlineSeconds: seconds('progressDeadline', '--progress-deadline'),
+    onFailure: capital(flagText(options, 'onFailure')),
+    deletionPolicy: capital(flagText(options, 'deletionPolicy')),
+  }) as JsonObject;
+}
+
+/** The default of `--drain-timeout`, as of the API. */
+const DEFAULT_DRAIN = '10m';
+
+/** Words of options as values of the API: `stop` becomes `Stop`. */
+function capital(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}

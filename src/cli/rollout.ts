@@ -1,0 +1,283 @@
+import type { ExitCode } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { formatAge } from '../base/text/age.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { reportImpact } from '../dynamic/use-cases/assign.ts';
+import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/impact.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import type { LabelSelector } from '../kube/label-selector.ts';
+import { withCluster } from '../kubeadm/use-cases/lazy-cluster.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
+import { describeSource } from '../kubelet/layers/config-source.ts';
+import type { Rollout } from '../rollouts/api/rollout.ts';
+import { type CreateRolloutRequest, createRollout, nodeSelectorOf } from '../rollouts/use-cases/create-rollout.ts';
+import {
+  controllerNotRunning,
+  type FoundRollout,
+  findRollout,
+  isControllerAlive,
+  listRollouts,
+} from '../rollouts/use-cases/find-rollouts.ts';
+import {
+  chosenRevision,
+  payloadChanges,
+  presentRevision,
+  type RolloutRevision,
+  readRevisions,
+  runningChanges,
+  setPaused,
+  undoRollout,
+} from '../rollouts/use-cases/rollout-revisions.ts';
+import { rolloutEnd, rolloutState, waitForRollout } from '../rollouts/use-cases/wait-for-rollout.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, type ReadFormat, renderDocument } from './output/show-document.ts';
+import { showTable, type TableRequest } from './show-table.ts';
+
+export interface RolloutRequest {
+  readonly name: string;
+  readonly cluster: KubeconfigRequest;
+  readonly verbosity: number;
+}
+
+export interface CreateRequest extends RolloutRequest, Omit<CreateRolloutRequest, 'cluster' | 'name'> {
+  /** Null: all nodes. */
+  readonly selector: LabelSelector | null;
+  readonly format: DocumentFormat;
+}
+
+export interface StatusRequest extends RolloutRequest {
+  readonly waits: boolean;
+  /** 0: no limit. */
+  readonly timeoutMs: number;
+  readonly format: ReadFormat;
+}
+
+export interface UndoRequest extends RolloutRequest {
+  readonly toRevision: number | undefined;
+  readonly dryRun: boolean;
+}
+
+export interface DiffRequest extends RolloutRequest {
+  /** Undefined: the running configuration. */
+  readonly revision: number | undefined;
+  /** Undefined: the payload of the object. */
+  readonly toRevision: number | undefined;
+  readonly failsIfChanged: boolean;
+  readonly format: ReadFormat;
+}
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
+
+/** `rollout create NAME`. */
+export async function runRolloutCreate(services: Services, request: CreateRequest): Promise<ExitCode> {
+  const { name, selector, format, dryRun, verbosity } = request;
+  const nodeSelector = selector === null ? {} : nodeSelectorOf(selector, '--selector');
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  const object = await createRollout(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
+  services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
+  return 0;
+}
+
+/** As kubectl prints it. */
+function done(name: string, what: string): string {
+  return `kubeletconfigrollout.kubeletadm.dev/${name} ${what}\n`;
+}
+
+/** `rollout status NAME`. With `--wait`, the exit code is that of the end. */
+export async function runRolloutStatus(services: Services, request: StatusRequest): Promise<ExitCode> {
+  const { name, waits, timeoutMs, format, verbosity } = request;
+  return withCluster<ExitCode>(services, request.cluster, async (cluster) => {
+    const reporter = services.reporter({ verbosity, format: 'text' });
+    const before = await findRollout(cluster, name);
+    const isOver = rolloutEnd(before.rollout) !== null;
+    if (!isOver) await warnWithoutController(services, cluster, before.rollout, reporter);
+    const found = waits && !isOver ? await waitForRollout(cluster, name, { ...services, reporter, timeoutMs }) : before;
+    services.output.stdout(format === 'text' ? statusText(found.rollout, services.clock.now()) : renderDocument(found.object, format));
+    const end = waits ? rolloutEnd(found.rollout) : null;
+    if (end?.problem != null) throw end.problem;
+    return 0;
+  });
+}
+
+async function warnWithoutController(
+  services: Services,
+  cluster: Cluster,
+  { status }: Rollout,
+  reporter: ReturnType<Services['reporter']>,
+): Promise<void> {
+  const namespace = status.updateConfigMap?.namespace ?? 'kubeletadm-system';
+  if (!(await isControllerAlive(cluster, { namespace, now: services.clock.now() }))) reporter.report(controllerNotRunning(namespace));
+}
+
+function statusText(rollout: Rollout, now: Date): string {
+  const { name, status } = rollout;
+  const { nodes = [], omittedNodes = 0 } = status;
+  const rows = nodes.map(({ name: node, state, since, message = '' }) => [
+    node,
+    state,
+    since === undefined ? '-' : ageOf(since, now),
+    message,
+  ]);
+  const omitted = omittedNodes === 0 ? [] : [`and ${omittedNodes} more nodes`];
+  return joinLines([
+    `${name}: ${rolloutState(rollout)}`,
+    ...(rows.length === 0 ? [] : renderTable([['NODE', 'STATE', 'SINCE', 'MESSAGE'], ...rows])),
+    ...omitted,
+  ]);
+}
+
+function ageOf(time: string, now: Date): string {
+  return formatAge(now.getTime() - Date.parse(time));
+}
+
+/** `rollout list`. */
+export async function runRolloutList(
+  services: Services,
+  { cluster: named, output }: { readonly cluster: KubeconfigRequest; readonly output: TableRequest },
+): Promise<ExitCode> {
+  const found = await withCluster(services, named, listRollouts);
+  const now = services.clock.now();
+  showTable(
+    services.output,
+    {
+      columns: ['NAME', 'PHASE', 'NODES', 'UPDATED', 'IN PROGRESS', 'FAILED', 'AGE'],
+      wide: ['REVISION', 'MESSAGE'],
+      rows: found.map(({ rollout }) => listRow(rollout, now)),
+      empty: 'No rollouts found.',
+      document: () => ({
+        apiVersion: API_VERSION,
+        kind: 'KubeletConfigRolloutList',
+        items: found.map(({ object }: FoundRollout) => object),
+      }),
+    },
+    output,
+  );
+  return 0;
+}
+
+function listRow(rollout: Rollout, now: Date) {
+  const { name, status, createdAt } = rollout;
+  const { selected, updated, inProgress, failed } = status.counts ?? {};
+  const counts = [selected, updated, inProgress, failed].map((count) => String(count ?? '-'));
+  return {
+    name: `kcr/${name}`,
+    cells: [name, status.phase ?? '-', ...counts, ageOf(createdAt, now)],
+    wide: [status.updateRevision ?? '-', rolloutState(rollout)],
+  };
+}
+
+/** `rollout pause NAME`, `rollout resume NAME`. */
+export async function runRolloutPause(services: Services, { name, cluster: given }: RolloutRequest, pauses: boolean): Promise<ExitCode> {
+  const isChanged = await withCluster(services, given, (cluster) => setPaused(cluster, name, pauses));
+  const state = pauses ? 'paused' : 'resumed';
+  services.output.stdout(done(name, isChanged ? state : `unchanged: ${pauses ? 'already paused' : 'not paused'}`));
+  return 0;
+}
+
+/** `rollout undo NAME`. */
+export async function runRolloutUndo(services: Services, { name, toRevision, dryRun, ...request }: UndoRequest): Promise<ExitCode> {
+  const { revision, isPresent, fields } = await withCluster(services, request.cluster, (cluster) =>
+    undoRollout(cluster, name, { toRevision, dryRun }),
+  );
+  const what = isPresent ? `unchanged: the payload is that of revision ${revision.number}` : `rolled back to revision ${revision.number}`;
+  services.output.stdout(
+    joinLines([...(isPresent ? [] : fieldLines(fields)), done(name, `${what}${dryRun ? ' (dry run)' : ''}`).trimEnd()]),
+  );
+  return 0;
+}
+
+/** One line per field. Null: unknown. */
+function fieldLines(fields: readonly FieldChange[] | null): readonly string[] {
+  if (fields === null) return ['The changed fields are unknown, because a ConfigMap does not exist any more.'];
+  return fields.map((change) => `${formatFieldChange(change)} (${formatImpact(change)})`);
+}
+
+/** `rollout history NAME`: oldest first. */
+export async function runRolloutHistory(
+  services: Services,
+  { name, output, ...request }: RolloutRequest & { readonly output: TableRequest },
+): Promise<ExitCode> {
+  const { rollout, revisions } = await withCluster(services, request.cluster, async (cluster) => {
+    const { rollout: found } = await findRollout(cluster, name);
+    const all = await readRevisions(cluster, found);
+    const changes = await Promise.all(
+      all.map(({ payload }, i) => payloadChanges(cluster, i === 0 ? null : (all[i - 1] as RolloutRevision).payload, payload)),
+    );
+    return { rollout: found, revisions: all.map((revision, i) => ({ ...revision, fields: changes[i] ?? null })) };
+  });
+  const now = services.clock.now();
+  const items = revisions.map((revision) => ({ ...revision, state: revisionState(rollout, revision) }));
+  showTable(
+    services.output,
+    {
+      columns: ['REVISION', 'NAME', 'AGE', 'STATE', 'CHANGED FIELDS'],
+      wide: ['CONFIGMAP'],
+      rows: items.map(({ number, name: revision, createdAt, state, payload, fields }) => ({
+        name: `controllerrevision.apps/${revision}`,
+        cells: [String(number), revision, ageOf(createdAt, now), state ?? '-', fields === null ? 'unknown' : fieldsCell(fields)],
+        wide: [payload.configMapRef === undefined ? 'overlay' : describeSource(payload.configMapRef)],
+      })),
+      empty: 'No revision is recorded: a controller records each payload before it changes nodes.',
+      document: () => ({ apiVersion: API_VERSION, kind: 'RolloutHistory', rollout: name, items }),
+    },
+    output,
+  );
+  return 0;
+}
+
+function fieldsCell(fields: readonly FieldChange[]): string {
+  return fields.length === 0 ? 'none' : fields.map(formatFieldChange).join(', ');
+}
+
+function revisionState(rollout: Rollout, { name }: RolloutRevision): 'failed' | 'current' | 'rolling out' | null {
+  const { failedRevision, currentRevision } = rollout.status;
+  if (name === failedRevision) return 'failed';
+  if (name === currentRevision) return 'current';
+  return name === presentRevision(rollout) ? 'rolling out' : null;
+}
+
+/** `rollout diff NAME`. Exit code 6 with `--exit-code` if fields differ. */
+export async function runRolloutDiff(services: Services, request: DiffRequest): Promise<ExitCode> {
+  const { lines, document, isEqual } = await withCluster(services, request.cluster, (cluster) =>
+    request.revision === undefined ? runningDiff(cluster, request.name) : revisionDiff(cluster, request),
+  );
+  const { format, failsIfChanged } = request;
+  services.output.stdout(
+    format === 'text' ? joinLines(lines) : renderDocument({ apiVersion: API_VERSION, kind: 'RolloutDiff', ...document }, format),
+  );
+  return failsIfChanged && !isEqual ? 6 : 0;
+}
+
+interface Diff {
+  readonly lines: readonly string[];
+  readonly document: JsonObject;
+  readonly isEqual: boolean;
+}
+
+async function runningDiff(cluster: Cluster, name: string): Promise<Diff> {
+  const { selected, fields } = await runningChanges(cluster, name);
+  const lines: string[] = [];
+  reportImpact(fields, { report: ({ message }) => lines.push(message) });
+  const isEqual = [...fields.values()].every((changes) => changes !== null && changes.length === 0);
+  const nodes = [...fields].map(([node, changes]) => ({ name: node, fields: changes as unknown as JsonObject[] | null }));
+  const none =
+    selected === 0 ? 'The rollout has no nodes.' : `No field differs: ${selected - fields.size} of ${selected} nodes run the payload.`;
+  return { lines: isEqual ? [none] : lines, document: { rollout: name, nodes }, isEqual };
+}
+
+async function revisionDiff(cluster: Cluster, { name, revision, toRevision }: DiffRequest): Promise<Diff> {
+  const { rollout } = await findRollout(cluster, name);
+  const revisions = await readRevisions(cluster, rollout);
+  const from = chosenRevision(rollout, revisions, revision);
+  const to = toRevision === undefined ? rollout.spec : chosenRevision(rollout, revisions, toRevision);
+  const fields = await payloadChanges(cluster, from.payload, to.payload);
+  const isEqual = fields !== null && fields.length === 0;
+  const document = {
+    rollout: name,
+    revision: from.number,
+    toRevision: toRevision ?? null,
+    fields: fields as unknown as JsonObject[] | null,
+  };
+  return { lines: isEqual ? ['No field differs.'] : fieldLines(fields), document, isEqual };
+}

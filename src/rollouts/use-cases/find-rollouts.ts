@@ -1,0 +1,80 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { textAt } from '../../kubelet/documents/values.ts';
+import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
+import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
+import { LEASE_NAME } from '../controller/lease.ts';
+
+/** A rollout as the API server stores it, and as it is read. */
+export interface FoundRollout {
+  readonly object: KubeObject;
+  readonly rollout: Rollout;
+}
+
+/**
+ * All rollouts, by name. Objects that this version cannot read are omitted.
+ * @throws AppError CLUSTER_NO_SUCH_KIND without the CustomResourceDefinition
+ */
+export async function listRollouts(cluster: Cluster): Promise<readonly FoundRollout[]> {
+  const { items } = await served(cluster.list({ apiVersion: ROLLOUT_API_VERSION, kind: ROLLOUT_KIND }));
+  return items
+    .flatMap((object) => {
+      const read = readRollout(object);
+      return 'rollout' in read ? [{ object, rollout: read.rollout }] : [];
+    })
+    .toSorted((a, b) => (a.rollout.name < b.rollout.name ? -1 : 1));
+}
+
+/**
+ * Reads a rollout by name.
+ * @throws AppError ROLLOUT_NOT_FOUND (exit code 2), ROLLOUT_INVALID (exit code 2), CLUSTER_NO_SUCH_KIND
+ */
+export async function findRollout(cluster: Cluster, name: string): Promise<FoundRollout> {
+  const object = await served(cluster.get(rolloutRef(name)));
+  if (object === null) {
+    const hint = 'List the rollouts: kubeletadm rollout list';
+    throw new AppError({ code: 'ROLLOUT_NOT_FOUND', message: `no ${ROLLOUT_KIND} ${name} exists`, hint }, { exitCode: 2 });
+  }
+  return { object, rollout: validRollout(object) };
+}
+
+/** @throws AppError ROLLOUT_INVALID (exit code 2), with each error of the object */
+export function validRollout(object: KubeObject): Rollout {
+  const read = readRollout(object);
+  if ('rollout' in read) return read.rollout;
+  throw new AppError(
+    read.errors.map((message) => ({ code: 'ROLLOUT_INVALID', message: `${ROLLOUT_KIND} ${object.metadata.name}: ${message}` })),
+    { exitCode: 2 },
+  );
+}
+
+async function served<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_NO_SUCH_KIND')) throw error;
+    const [problem] = error.problems;
+    const hint = 'Install the CustomResourceDefinition and the controller: kubeletadm controller install';
+    throw new AppError({ code: error.code, message: problem?.message ?? '', hint }, { exitCode: 2, cause: error });
+  }
+}
+
+/** The clocks of the hosts may differ. A Lease is renewed every 2 s. */
+const FRESH_MS = 60_000;
+
+/** Whether a controller has renewed its Lease within the last minute. */
+export async function isControllerAlive(cluster: Cluster, { namespace, now }: { readonly namespace: string; readonly now: Date }) {
+  const lease = await cluster.get({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: LEASE_NAME });
+  if (lease === null || textAt(lease, 'spec.holderIdentity') === '') return false;
+  return Math.abs(now.getTime() - Date.parse(textAt(lease, 'spec.renewTime'))) < FRESH_MS;
+}
+
+/** For `rollout create` and `rollout status`: nothing happens without a controller. */
+export function controllerNotRunning(namespace: string) {
+  return {
+    level: 'warning',
+    code: 'CONTROLLER_NOT_RUNNING',
+    message: `no controller has renewed its Lease ${namespace}/${LEASE_NAME} within the last minute, so no node is changed. Start one: kubeletadm controller install`,
+  } as const;
+}

@@ -1,0 +1,291 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { runCli } from '../../src/cli/run.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
+import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
+import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+import { createServices } from '../../src/wiring.ts';
+import { type RolloutWorld, rolloutWorld, type WorldController } from '../support/rollout-world.ts';
+import { TextSink } from '../support/run-cli.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
+
+const NODES = ['n1', 'n2', 'n3', 'n4'];
+const QUICK = ['--min-ready', '10s', '--progress-deadline', '60s'];
+
+let directory: string;
+let world: RolloutWorld;
+let controller: WorldController;
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'rollout-commands-'));
+  writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
+  world = await rolloutWorld(NODES);
+  controller = world.controller();
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Runs `rollout ...`; the controller works while the command waits. */
+async function rollout(...argv: readonly string[]) {
+  const [stdout, stderr] = [new TextSink(), new TextSink()];
+  const services = createServices({
+    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+    stdin: Readable.from(['']),
+    stdout,
+    stderr,
+    signal: new AbortController().signal,
+  });
+  const { clock } = world.fleet;
+  const touching = {
+    clock: { ...clock, now: () => clock.now(), sleep: (ms: number) => controller.run(Math.max(1, Math.round(ms / 1000))) },
+    connectCluster: async () => ({ ...world.cluster, close: async () => {} }),
+  };
+  const code = await runCli(['rollout', ...argv], { ...services, ...touching }, '0.0.0-test');
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** A Lease that its holder renews all the time. */
+async function startLease(): Promise<void> {
+  const renewTime = world.fleet.clock.now().toISOString();
+  const metadata = { name: 'kubeletadm-controller', namespace: 'kubeletadm-system' };
+  const spec = { holderIdentity: 'controller-1', renewTime };
+  await world.cluster.create({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+}
+
+const create = (...argv: readonly string[]) => rollout('create', ...argv, ...QUICK);
+
+/** Makes the running configuration of all nodes readable. */
+async function withConfigz(config: Readonly<Record<string, number>>): Promise<void> {
+  const kubeletconfig = { ...effectiveConfiguration({}, { catalogue: await loadCatalogue(), minor: 36 }), ...config };
+  for (const node of NODES) world.fleet.cluster.proxyNode(node, () => ({ status: 200, body: { kubeletconfig } }));
+}
+
+describe('rollout create', () => {
+  it('creates the object from its options', async () => {
+    await withConfigz({ maxPods: 110 });
+    const { code, stdout, stderr } = await create(
+      ...['edge', '--selector', 'pool in (even,odd),!gpu', '--set', 'maxPods=50', '--canary', 'pool=even', '--max-unavailable', '25%'],
+      ...['--max-fail', '2', '--order', 'zone', '--until', 'good', '--on-failure', 'revert', '--allow', 'drain', '--force-drain'],
+      ...['--deletion-policy', 'reset', '--paused'],
+    );
+    expect([code, stdout]).toEqual([0, 'kubeletconfigrollout.kubeletadm.dev/edge created\n']);
+    expect(stderr).toContain('maxPods: 110 → 50 (new-pods-only) on 4 nodes');
+    expect(stderr).toContain('no controller has renewed its Lease kubeletadm-system/kubeletadm-controller');
+    expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({
+      nodeSelector: {
+        matchExpressions: [
+          { key: 'pool', operator: 'In', values: ['even', 'odd'] },
+          { key: 'gpu', operator: 'DoesNotExist' },
+        ],
+      },
+      payload: { overlay: { maxPods: 50 } },
+      strategy: {
+        canary: { count: 2, nodeSelector: { matchLabels: { pool: 'even' } } },
+        topologyKey: 'topology.kubernetes.io/zone',
+        maxUnavailable: '25%',
+        maxFailures: 2,
+        minReadySeconds: 10,
+        until: 'Good',
+        allow: 'drain',
+        drain: { force: true, timeoutSeconds: 600 },
+      },
+      paused: true,
+      progressDeadlineSeconds: 60,
+      onFailure: 'Revert',
+      deletionPolicy: 'Reset',
+    });
+  });
+
+  it('prints the object in a dry run, with the fields of a file and of --set, and creates nothing', async () => {
+    const file = join(directory, 'fields.yaml');
+    writeFileSync(file, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: 40\nlogging:\n  verbosity: 2\n');
+    await startLease();
+    const { code, stdout, stderr } = await rollout(
+      ...['create', 'edge', '--all', '--overlay', file, '--set', 'maxPods=50', '--dry-run', '-o', 'yaml'],
+    );
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('Lease')]);
+    expect(parse(stdout)).toEqual({
+      apiVersion: 'kubeletadm.dev/v1alpha1',
+      kind: 'KubeletConfigRollout',
+      metadata: { name: 'edge' },
+      spec: { nodeSelector: {}, payload: { overlay: { maxPods: 50, logging: { verbosity: 2 } } } },
+    });
+    expect(await world.cluster.get(rolloutRef('edge'))).toBeNull();
+  });
+
+  it.each([
+    ['an unknown field', ['--all', '--overlay', 'FILE'], 2, /maxPodz: unknown field/],
+    ['a value of another type', ['--all', '--set', 'maxPods=many'], 2, /--set maxPods=many: maxPods: /],
+    ['a ConfigMap that does not exist', ['--all', '--configmap', 'kubeletadm-system/none'], 3, /kubeletadm-system\/none.*ROLLOUT_REFUSED/],
+    ['a canary that is not selected', ['--selector', 'pool=odd', '--set', 'maxPods=50', '--canary', 'pool=even'], 2, /no selected node/],
+    ['a canary by name', ['--all', '--set', 'maxPods=50', '--canary', 'n1'], 2, /kubernetes\.io\/hostname=n1/],
+    ['no selector', ['--set', 'maxPods=50'], 2, /one of --selector and --all is required/],
+    ['a comparison of numbers', ['--selector', 'cores>4', '--set', 'maxPods=50'], 2, /cannot compare numbers/],
+    ['no payload', ['--all'], 2, /nothing to roll out/],
+    ['two payloads', ['--all', '--set', 'maxPods=50', '--configmap', 'a/b'], 2, /cannot be combined/],
+    ['a percentage of failures', ['--all', '--set', 'maxPods=50', '--max-fail', '10%'], 2, /a number from 0 to 100/],
+  ])('refuses %s, and creates nothing', async (_, argv, code, message) => {
+    writeFileSync(join(directory, 'fields.yaml'), 'maxPodz: 40\n');
+    const result = await create('edge', ...argv.map((word) => (word === 'FILE' ? join(directory, 'fields.yaml') : word)));
+    expect([result.code, result.stderr]).toEqual([code, expect.stringMatching(message)]);
+    expect(await world.cluster.get(rolloutRef('edge'))).toBeNull();
+  });
+
+  it('refuses nodes of another rollout, and an impact above --allow', async () => {
+    await create('older', '--selector', 'pool=even', '--set', 'maxPods=50');
+    const second = await create('younger', '--all', '--set', 'maxPods=60');
+    expect([second.code, second.stderr]).toEqual([3, expect.stringMatching(/selected by an older KubeletConfigRollout: older/)]);
+    await withConfigz({ maxPods: 110 });
+    const third = await create('odd', '--selector', 'pool=odd', '--set', 'topologyManagerScope=pod');
+    expect([third.code, third.stderr]).toEqual([3, expect.stringMatching(/impact is drain, above strategy\.allow new-pods-only/)]);
+  });
+
+  it('advises to install the CustomResourceDefinition', async () => {
+    await world.cluster.delete({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      name: 'kubeletconfigrollouts.kubeletadm.dev',
+    });
+    const { code, stderr } = await rollout('list');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('kubeletadm controller install')]);
+  });
+});
+
+it('rollout create warns of a value that the local configuration may permit, without the line of a file', async () => {
+  const { code, stderr } = await create('edge', '--all', '--set', 'maxPods=-1');
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^warning: maxPods: must be 0 or more/m)]);
+  await withConfigz({ maxPods: 110 });
+  const known = await create('edge', '--all', '--set', 'maxPods=-1', '--dry-run');
+  expect([known.code, known.stderr]).toEqual([3, expect.stringMatching(/n1: .*maxPods.*ROLLOUT_REFUSED/)]);
+});
+
+describe('rollout status', () => {
+  it('waits until the rollout is complete', async () => {
+    await create('edge', '--all', '--set', 'maxPods=50');
+    const before = await rollout('status', 'edge');
+    expect([before.code, before.stdout]).toEqual([0, 'edge: not processed yet by a controller\n']);
+    const { code, stdout, stderr } = await rollout('status', 'kcr/edge', '--wait');
+    expect([code, stdout]).toEqual([0, 'edge: Complete: 4 of 4 nodes updated\n']);
+    expect(stderr).toMatch(/rollout edge: Progressing: 1 of 4 nodes updated/);
+    expect((await rollout('list')).stdout).toMatch(/^NAME .*AGE\nedge +Complete +4 +4 +0 +0 +/);
+    expect((await rollout('status', 'edge', '-o', 'jsonpath={.status.phase}')).stdout).toBe('Complete');
+  });
+
+  it.each([
+    ['some nodes failed', ['--all'], 4, /is Failed.*ROLLOUT_FAILED/],
+    ['the only node failed', ['--selector', 'kubernetes.io/hostname=n1'], 1, /is Failed.*ROLLOUT_FAILED/],
+    ['all nodes have their previous configuration', ['--all', '--on-failure', 'revert'], 5, /is Reverted/],
+  ])('ends with an exit code: %s', async (_, argv, code, message) => {
+    await world.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'merge', {
+      metadata: { labels: { 'kubernetes.io/hostname': 'n1' } },
+    });
+    world.fleet.behaviours.set('"maxPods": 66', (seconds) => (seconds < 3 ? {} : { healthz: { ok: false, why: 'connection refused' } }));
+    expect((await create('edge', '--set', 'maxPods=66', ...argv)).code).toBe(0);
+    const result = await rollout('status', 'edge', '--wait');
+    expect([result.code, result.stderr]).toEqual([code, expect.stringMatching(message)]);
+    expect(result.stdout).toMatch(/^edge: /);
+  });
+
+  it('ends with an exit code: refused, and after the time limit', async () => {
+    await world.create('edge', { nodeSelector: {}, payload: { overlay: { maxPodz: 1 } } });
+    const result = await rollout('status', 'edge', '--wait');
+    expect([result.code, result.stderr]).toEqual([3, expect.stringMatching(/is Refused: n1: .*maxPodz.*ROLLOUT_REFUSED/s)]);
+    await world.patch('edge', { payload: { overlay: { maxPodz: null, maxPods: 50 } }, paused: true });
+    const paused = await rollout('status', 'edge', '--wait', '--timeout', '30s');
+    expect([paused.code, paused.stderr]).toEqual([1, expect.stringMatching(/not complete after 3\ds: Paused: .*ROLLOUT_NOT_COMPLETE/)]);
+  });
+
+  it('shows a node in progress; an unknown name is an error', async () => {
+    await create('edge', '--all', '--set', 'maxPods=50');
+    await controller.run(5);
+    expect((await rollout('status', 'edge')).stdout).toMatch(
+      /^edge: Progressing: 0 of 4 nodes updated, 1 in progress\nNODE +STATE +SINCE +MESSAGE\nn\d +InProgress +\ds\nn\d +Pending +-\n/,
+    );
+    const unknown = await rollout('status', 'none');
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringMatching(/no KubeletConfigRollout none exists.*ROLLOUT_NOT_FOUND/)]);
+  });
+});
+
+describe('rollout pause, resume, undo', () => {
+  it('pauses and resumes', async () => {
+    await create('edge', '--all', '--set', 'maxPods=50');
+    expect((await rollout('pause', 'edge')).stdout).toBe('kubeletconfigrollout.kubeletadm.dev/edge paused\n');
+    expect((await rollout('pause', 'edge')).stdout).toContain('unchanged: already paused');
+    await controller.run(30);
+    expect(await world.assigned()).toEqual([]);
+    expect((await rollout('resume', 'edge')).stdout).toBe('kubeletconfigrollout.kubeletadm.dev/edge resumed\n');
+    expect((await rollout('status', 'edge', '--wait')).code).toBe(0);
+  });
+
+  it('returns to earlier revisions, and replaces the whole payload', async () => {
+    const only = (maxPods: number): Readonly<Record<string, number>> => Object.fromEntries(NODES.map((name) => [name, maxPods]));
+    await create('edge', '--all', '--set', 'maxPods=40', '--set', 'logging.verbosity=3');
+    expect((await rollout('undo', 'edge')).code).toBe(2);
+    await rollout('status', 'edge', '--wait');
+    const alone = await rollout('undo', 'edge');
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringMatching(/there is no earlier revision.*ROLLOUT_NO_REVISION/)]);
+    await world.patch('edge', { payload: { overlay: { maxPods: 50, logging: null } } });
+    await rollout('status', 'edge', '--wait');
+    const history = await rollout('history', 'edge');
+    expect(history.stdout).toMatch(
+      /^REVISION .*\n1 +edge-\w+ +\w+ +- +logging\.verbosity: unset → 3, maxPods: 110 → 40\n2 +edge-\w+ +\w+ +current +logging\.verbosity: 3 → unset, maxPods: 40 → 50\n$/,
+    );
+    const dry = await rollout('undo', 'edge', '--dry-run');
+    expect(dry.stdout).toContain('maxPods: 50 → 40 (new-pods-only)\n');
+    expect(dry.stdout).toContain('edge rolled back to revision 1 (dry run)\n');
+    expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 50 } } });
+    expect((await rollout('undo', 'edge')).stdout).toContain('rolled back to revision 1\n');
+    expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({
+      payload: { overlay: { maxPods: 40, logging: { verbosity: 3 } } },
+    });
+    expect((await rollout('undo', 'edge', '--to-revision', '1')).stdout).toContain('unchanged: the payload is that of revision 1');
+    await rollout('status', 'edge', '--wait');
+    expect(await world.maxPods()).toEqual(only(40));
+    // The revision that was returned to is the newest.
+    expect((await rollout('undo', 'edge', '--to-revision', '2')).stdout).toContain('rolled back to revision 2');
+    expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 50 } } });
+    expect((await rollout('undo', 'edge', '--to-revision', '9')).stderr).toContain('there is no revision 9');
+  });
+
+  it('refuses to undo an object that another client changes at the same time', async () => {
+    await create('edge', '--all', '--set', 'maxPods=40');
+    await rollout('status', 'edge', '--wait');
+    await world.patch('edge', { payload: { overlay: { maxPods: 50 } } });
+    await rollout('status', 'edge', '--wait');
+    const { cluster } = world;
+    const racing = {
+      ...cluster,
+      update: async (object: Parameters<typeof cluster.update>[0]) => {
+        await cluster.patch(rolloutRef('edge'), 'merge', { spec: { payload: { overlay: { maxPods: 70 } } } });
+        return cluster.update(object);
+      },
+    };
+    world = { ...world, cluster: racing };
+    const { code, stderr } = await rollout('undo', 'edge');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('CLUSTER_CONFLICT')]);
+    expect((await cluster.get(rolloutRef('edge')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 70 } } });
+  });
+});
+
+describe('rollout diff', () => {
+  it('compares the payload with the running configuration, and revisions', async () => {
+    await create('edge', '--all', '--set', 'maxPods=40');
+    await rollout('status', 'edge', '--wait');
+    expect((await rollout('diff', 'edge', '--exit-code')).stdout).toBe('No field differs: 4 of 4 nodes run the payload.\n');
+    await withConfigz({ maxPods: 40 });
+    await world.patch('edge', { payload: { overlay: { maxPods: 50 } }, paused: true });
+    const running = await rollout('diff', 'edge', '--exit-code');
+    expect([running.code, running.stdout]).toEqual([6, 'maxPods: 40 → 50 (safe) on 4 nodes\nhighest impact: safe\n']);
+    await controller.run(5);
+    const document = JSON.parse((await rollout('diff', 'edge', '--revision', '2', '--to-revision', '1', '-o', 'json')).stdout);
+    expect(document).toMatchObject({
+      kind: 'RolloutDiff',
+      revision: 2,
+      toRevision: 1,
+      fields: [{ field: 'maxPods', before: 50, after: 40 }],
+    });
+    expect((await rollout('diff', 'edge', '--revision', '1')).stdout).toBe('maxPods: 40 → 50 (safe)\n');
+  });
+});
