@@ -61,7 +61,7 @@ describe.skipIf(requirement('a cluster from a bundle', missing))('a cluster from
   const nodes = async (): Promise<Readonly<Record<string, string>>> => {
     const { stdout } = await runCommand(['fleet', 'status', '-f', at('fleet.yaml'), '--ssh-config', lab.sshConfig]);
     const [header = '', ...rows] = stdout.trim().split('\n');
-    const start = header.indexOf('NODE');
+    const start = header.indexOf('STATUS');
     return Object.fromEntries(rows.map((row) => [row.split(' ')[0] ?? '', row.slice(start).split(' ')[0] ?? '']));
   };
 
