@@ -82,7 +82,7 @@ function completed(value: Json, schema: JsonObject): Json {
 function causesOf(value: Json, schema: JsonObject, path: string): readonly Cause[] {
   const wrongType = typeCause(value, schema, path);
   if (wrongType !== null) return [wrongType];
-  const own = [...limitCauses(value, schema, path), ...enumCauses(value, schema, path)];
+  const own = [...limitCauses(value, schema, path), ...enumCauses(value, schema, path), ...duplicateCauses(value, schema, path)];
   const nested = nestedCauses(value, schema, path);
   // The rules of an invalid value are not evaluated.
   if (own.length + nested.length > 0) return [...own, ...nested];
@@ -123,6 +123,9 @@ function limitCauses(value: Json, schema: JsonObject, path: string): readonly Ca
         : [limit('minimum'), limit('maximum')];
   const isAmount = typeof value === 'number' ? 'be' : 'have';
   if (least !== null && size < least) return [invalidValue(path, value, `${path} in body should ${isAmount} at least ${least}`)];
+  const { pattern } = schema;
+  if (typeof value === 'string' && typeof pattern === 'string' && !new RegExp(pattern).test(value))
+    return [invalidValue(path, value, `${path} in body should match '${pattern}'`)];
   if (most !== null && size > most) return [invalidValue(path, value, `${path} in body should ${isAmount} at most ${most}`)];
   return [];
 }
@@ -130,6 +133,18 @@ function limitCauses(value: Json, schema: JsonObject, path: string): readonly Ca
 function enumCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {
   const values = textsOf(schema, 'enum');
   return values.length === 0 || values.includes(String(value)) ? [] : [unsupportedValue(path, String(value), values)];
+}
+
+/** Equal keys in a list of type `map`, and equal values in one of type `set`. */
+function duplicateCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {
+  if (!Array.isArray(value) || !['map', 'set'].includes(String(schema['x-kubernetes-list-type']))) return [];
+  const keys = textsOf(schema, 'x-kubernetes-list-map-keys');
+  const texts = value.map((item) =>
+    JSON.stringify(isJsonObject(item) ? Object.fromEntries(keys.map((key) => [key, item[key] ?? null])) : item),
+  );
+  return texts.flatMap((text, i) =>
+    texts.indexOf(text) === i ? [] : [{ field: `${path}[${i}]`, reason: 'FieldValueDuplicate', message: `Duplicate value: ${text}` }],
+  );
 }
 
 function nestedCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {

@@ -28,7 +28,13 @@ export class StatusError extends Error {
 /** One validation error of a field, in the API server's words: `field: message`. */
 export interface Cause {
   readonly field: string;
-  readonly reason: 'FieldValueInvalid' | 'FieldValueRequired' | 'FieldValueForbidden' | 'FieldValueNotSupported' | 'FieldValueTooLong';
+  readonly reason:
+    | 'FieldValueInvalid'
+    | 'FieldValueRequired'
+    | 'FieldValueForbidden'
+    | 'FieldValueDuplicate'
+    | 'FieldValueNotSupported'
+    | 'FieldValueTooLong';
   readonly message: string;
 }
 

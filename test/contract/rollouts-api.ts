@@ -8,6 +8,20 @@ import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 const CONFIG_MAP = { namespace: 'kubeletadm-system', name: 'edge-abc' };
 const VALID = { nodeSelector: { matchLabels: { pool: 'edge' } }, payload: { configMapRef: CONFIG_MAP } };
 
+const QUERY: JsonObject = { address: 'http://prometheus.monitoring:9090', query: 'up', thresholdRange: { min: 0.5 } };
+const JOB: JsonObject = {
+  namespace: 'default',
+  template: { spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'busybox' }] } } } },
+};
+
+function windows(window: JsonObject): JsonObject {
+  return { ...VALID, strategy: { windows: [{ startTime: '22:00', endTime: '05:00', timeZone: 'Europe/Berlin', ...window }] } };
+}
+
+function gates(...each: readonly JsonObject[]): JsonObject {
+  return { ...VALID, strategy: { gates: each.map((gate) => ({ name: 'smoke-test', ...gate })) } };
+}
+
 function rollout(name: string, spec: JsonObject) {
   return { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name }, spec };
 }
@@ -65,6 +79,14 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
       const overlay = { maxPods: 50, evictionHard: { 'memory.available': '100Mi' } };
       const created = await cluster.create(rollout('overlay', { nodeSelector: {}, payload: { overlay } }));
       expect(created.spec).toMatchObject({ nodeSelector: {}, payload: { overlay } });
+    });
+
+    it('keeps all fields of the Job of a gate, and fills in the defaults of gates', async () => {
+      const created = await cluster.create(rollout('gates', gates({ job: JOB })));
+      const filledIn = { name: 'smoke-test', after: 'EachBatch', timeoutSeconds: 300, job: JOB };
+      expect(created.spec).toMatchObject({ strategy: { gates: [filledIn] } });
+      const query = await cluster.create(rollout('query', gates({ prometheus: QUERY })));
+      expect(query.spec).toMatchObject({ strategy: { gates: [{ prometheus: { ...QUERY, retries: 0, intervalSeconds: 10 } }] } });
     });
 
     it('has a status subresource, whose changes keep the generation', async () => {
@@ -126,6 +148,17 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
         { ...VALID, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
         /values are required for In and NotIn/,
       ],
+      ['a window of an unknown time zone', windows({ timeZone: 'Europe/Atlantis' }), /the name of a time zone/],
+      ['an offset as a time zone', windows({ timeZone: '+01:00' }), /the name of a time zone/],
+      ['a window at 24:00', windows({ endTime: '24:00' }), /endTime in body should match/],
+      ['a window on a day twice', windows({ days: ['Mon', 'Mon'] }), /Duplicate value: "Mon"/],
+      ['a gate without a check', gates({}), /exactly one of prometheus and job is required/],
+      ['a gate with two checks', gates({ prometheus: QUERY, job: JOB }), /exactly one of prometheus and job is required/],
+      ['a range without a limit', gates({ prometheus: { ...QUERY, thresholdRange: {} } }), /min, max or both are required/],
+      ['an empty range', gates({ prometheus: { ...QUERY, thresholdRange: { min: 1, max: 0.5 } } }), /min is not above max/],
+      ['a URL with credentials', gates({ prometheus: { ...QUERY, address: 'http://user@host' } }), /address in body should match/],
+      ['a Job without a spec', gates({ job: { ...JOB, template: {} } }), /template.spec: Required value/],
+      ['two gates of a name', gates({ job: JOB }, { prometheus: QUERY }), /Duplicate value: \{"name":"smoke-test"\}/],
       ['a deadline of 0', { ...VALID, progressDeadlineSeconds: 0 }, /progressDeadlineSeconds/],
     ])('refuses %s', async (_, spec, message) => {
       await expect(cluster.create(rollout('refused', spec))).rejects.toMatchObject({
@@ -150,6 +183,9 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
         },
       ],
       ['an order', { ...VALID, strategy: { order: [{ matchLabels: { zone: 'a' } }, {}], topologyKey: 'topology.kubernetes.io/zone' } }],
+      ['windows', windows({ days: ['Fri', 'Sat'], timeZone: 'America/Argentina/Buenos_Aires' })],
+      ['a gate with a query', gates({ prometheus: QUERY })],
+      ['a gate with a Job', gates({ job: JOB, after: 'End' })],
     ])('accepts %s', async (_, spec) => {
       const { metadata } = await cluster.create(rollout('accepted', spec));
       expect(metadata.name).toBe('accepted');

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
@@ -91,6 +92,7 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
       runController(
         {
           cluster,
+          web: nodeHttpsClient({}),
           clock: systemClock,
           self: { name: 'controller@test', id: process.pid, machine: 'test', isRunning: () => true },
           signal,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { refOf } from '../../src/kube/object.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
 
@@ -67,6 +68,44 @@ describe('a controller that is killed at a write', () => {
   });
 });
 
+describe('a controller that is killed at a write while gates run', () => {
+  const job = { namespace: 'default', template: { spec: { template: { spec: { restartPolicy: 'Never', containers: [] } } } } };
+  const gates = [
+    { name: 'first', after: 'Canary', job },
+    { name: 'each', job },
+  ];
+
+  it.each(['before', 'after'] as const)('creates one Job for each gate and batch, %s each write', async (when) => {
+    let points = 0;
+    for (let at = 1; ; at++) {
+      const world = await rolloutWorld(NODES);
+      const list = async () => (await world.cluster.list({ apiVersion: 'batch/v1', kind: 'Job' })).items;
+      // Each Job runs for some seconds.
+      for (let second = 0; second < 300; second += 5)
+        world.fleet.plan.set(second, async () => {
+          for (const created of await list()) {
+            const status = { conditions: [{ type: 'Complete', status: 'True' }] };
+            await world.cluster.patch(refOf(created), 'merge', { status }, { subresource: 'status' });
+          }
+        });
+      await world.create('pods', { ...SPEC, strategy: { minReadySeconds: 2, gates } });
+      const isKilled = await runUntilKilled(world, killedAt(world.cluster, at, when), 120);
+      await world.controller().run(120);
+      const ran = (await list()).map(
+        ({ metadata }) => `${metadata.labels?.['kubeletadm.dev/gate']} ${metadata.annotations?.['kubeletadm.dev/batch']}`,
+      );
+      expect(ran.toSorted(), `killed ${when} write ${at}`).toEqual(['each 1', 'each 2', 'each 3', 'first 1']);
+      expect(await world.maxPods()).toEqual({ n1: 50, n2: 50, n3: 50 });
+      const { phase, gates: results = [] } = await world.status('pods');
+      expect([phase, results.map(({ state }) => state)]).toEqual(['Complete', ['Passed', 'Passed', 'Passed', 'Passed']]);
+      expect(world.fleet.mostUnavailable()).toBe(1);
+      if (!isKilled) break;
+      points++;
+    }
+    expect(points).toBeGreaterThan(20);
+  });
+});
+
 describe('two controllers', () => {
   /** Holds the next request that matches, until it is released. */
   function holding(cluster: Cluster, matches: (text: string) => boolean) {
@@ -112,6 +151,50 @@ describe('two controllers', () => {
     await second.run(10);
     expect(await world.maxPods()).toEqual({ n1: 70, n2: 70, n3: 70 });
     expect([...world.fleet.restarts.values()]).toEqual([1, 1, 1]);
+  });
+
+  it('create one Job for a gate, if the first one sends its request after the second one has completed the gate', async () => {
+    const world = await rolloutWorld(NODES);
+    const template = { spec: { template: { spec: { restartPolicy: 'Never', containers: [] } } } };
+    await world.create('pods', {
+      ...SPEC,
+      strategy: { minReadySeconds: 2, gates: [{ name: 'smoke', job: { namespace: 'default', template } }] },
+    });
+    let release = (): void => undefined;
+    let isHeld = false;
+    const create: Cluster['create'] = async (object) => {
+      if (object.kind === 'Job') {
+        isHeld = true;
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      }
+      return world.cluster.create(object);
+    };
+    const first = world.controller({ cluster: { ...world.cluster, create }, identity: 'first' });
+    let stopped: Promise<unknown> = Promise.resolve();
+    for (let i = 0; i < 30 && !isHeld; i++) {
+      await world.fleet.pass(1);
+      stopped = first.step().catch((error: unknown) => error);
+      await turns();
+    }
+    expect(isHeld).toBe(true);
+    const jobs = async () => (await world.cluster.list({ apiVersion: 'batch/v1', kind: 'Job' })).items;
+    const second = world.controller({ identity: 'second' });
+    await second.run(5);
+    const [job] = await jobs();
+    if (job === undefined) throw new Error('the second controller has created no Job');
+    const status = { conditions: [{ type: 'Complete', status: 'True' }] };
+    await world.cluster.patch(refOf(job), 'merge', { status }, { subresource: 'status' });
+    await second.run(3);
+    first.isLeader = false;
+    release();
+    await stopped;
+    expect((await jobs()).filter(({ metadata }) => metadata.annotations?.['kubeletadm.dev/batch'] === '1')).toHaveLength(1);
+    expect((await world.status('pods')).gates).toMatchObject([
+      { state: 'Passed', batch: 1 },
+      ...((await world.status('pods')).gates?.slice(1) ?? []),
+    ]);
   });
 
   it('never change more nodes than permitted, if the first one sends its assignment after the second one took over', async () => {

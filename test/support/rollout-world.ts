@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import type { HttpsClient } from '../../src/kube/https-client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { rolloutDefinition } from '../../src/rollouts/api/crd.ts';
@@ -24,6 +25,8 @@ export interface WorldController {
 export interface RolloutWorld {
   readonly fleet: AgentFleet;
   readonly cluster: Cluster;
+  /** The answer of Prometheus to each query: a value; null: no answer. */
+  prometheus: { value: string | null };
   controller(options?: { readonly cluster?: Cluster; readonly identity?: string }): WorldController;
   create(name: string, spec: JsonObject): Promise<void>;
   patch(name: string, spec: JsonObject): Promise<void>;
@@ -43,10 +46,19 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
   await cluster.create(rolloutDefinition());
   let serial = 0;
   const list = async (kind: string, apiVersion = 'v1'): Promise<readonly KubeObject[]> => (await cluster.list({ apiVersion, kind })).items;
+  const prometheus: RolloutWorld['prometheus'] = { value: null };
+  const web: HttpsClient = {
+    get: async () => {
+      if (prometheus.value === null) return { kind: 'failed', issue: { kind: 'refused' } };
+      const text = JSON.stringify({ status: 'success', data: { resultType: 'scalar', result: [1, prometheus.value] } });
+      return { kind: 'answer', status: 200, contentType: 'application/json', date: null, location: null, text, peer: null };
+    },
+  };
   const self = { name: 'controller@test', id: 1, machine: 'test', isRunning: () => true };
   return {
     fleet,
     cluster,
+    prometheus,
     controller: ({ cluster: own = cluster, identity = `controller-${++serial}` } = {}) => {
       const abort = new AbortController();
       const leadership = { identity, isValid: () => controlled.isLeader };
@@ -57,7 +69,12 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
         signal: abort.signal,
         reporter: { report: () => undefined },
       };
-      const controller = new RolloutController(ports, leadership, { namespace: NAMESPACE, wake: () => undefined });
+      const controller = new RolloutController(ports, leadership, {
+        namespace: NAMESPACE,
+        wake: () => undefined,
+        systemTime: fleet.clock.now,
+        web,
+      });
       const controlled: WorldController = {
         isLeader: true,
         step: async (old) => {

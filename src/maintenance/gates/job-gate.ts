@@ -8,7 +8,7 @@ import type { PreparedGate } from './rollout-settings.ts';
 
 const POLL_MS = 2_000;
 /** A failed Job is kept so long for its logs. */
-const KEPT_SECONDS = 86_400;
+export const KEPT_SECONDS = 86_400;
 
 /**
  * Creates a Job under a generated name and waits until it has completed or failed. A completed Job is deleted with its pods, also

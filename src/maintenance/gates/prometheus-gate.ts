@@ -22,7 +22,11 @@ const response = z.discriminatedUnion('status', [
 
 const MOST_SHOWN = 5;
 
-type PrometheusQuery = Pick<NonNullable<PreparedGate['prometheus']>, 'address' | 'query' | 'thresholdRange'>;
+interface PrometheusQuery {
+  readonly address: string;
+  readonly query: string;
+  readonly thresholdRange: { readonly min?: number | undefined; readonly max?: number | undefined };
+}
 
 /**
  * Runs the query of a gate with the CA and the token of its files.

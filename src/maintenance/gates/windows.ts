@@ -6,7 +6,7 @@ export const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 /** A maintenance window that opens at the same local time on some days of the week. */
 export interface MaintenanceWindow {
   /** Days on which the window opens, also if it closes on the next day. Absent: each day. */
-  readonly days?: readonly (typeof DAYS)[number][];
+  readonly days?: readonly (typeof DAYS)[number][] | undefined;
   /** `HH:MM`, local time of the time zone. */
   readonly startTime: string;
   /** `HH:MM`; not later than `startTime`: on the next day. */

@@ -2,32 +2,15 @@ import * as z from 'zod';
 import { DEFAULT_ALLOWED, IMPACTS } from '../../host/plan/impact.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { DEFAULT_CONFIG_KEY } from '../../kubelet/layers/config-source.ts';
+import { batchStatus, gateResults, gates, MOST_SECONDS, windows } from './between-batches.ts';
+import { type Rule, ruled, ruleFunctions, validations } from './rules.ts';
 
 export const ROLLOUT_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const ROLLOUT_KIND = 'KubeletConfigRollout';
 
-/** A rule of the API: an API server evaluates the CEL expression; this program and the API server double call the function. */
-interface Rule<T> {
-  readonly cel: string;
-  readonly message: string;
-  readonly holds: (value: T) => boolean;
-}
-
-const functions = new Map<string, (value: never) => boolean>();
-
-/** Adds a rule to a schema: to its validation, and as `x-kubernetes-validations` to the CustomResourceDefinition. */
-function ruled<S extends z.ZodType>(schema: S, rule: Rule<z.output<S>>): S {
-  return schema.refine(rule.holds, { error: rule.message }).meta({ ...schema.meta(), 'x-kubernetes-validations': validations(rule) });
-}
-
-function validations<T>({ cel, message, holds }: Rule<T>) {
-  functions.set(cel, holds);
-  return [{ rule: cel, message }];
-}
-
 /** The function of a CEL expression of this API; undefined: unknown. */
 export function ruleFunction(cel: string): ((value: unknown) => boolean) | undefined {
-  return functions.get(cel) as ((value: unknown) => boolean) | undefined;
+  return ruleFunctions.get(cel) as ((value: unknown) => boolean) | undefined;
 }
 
 /** Nodes whose change may be in progress at the same time: each is recorded in the status before it is changed. */
@@ -52,8 +35,6 @@ export const NAME_VALIDATIONS = validations(NAME_RULE);
 const MAX_REQUIREMENTS = 32;
 const LONGEST_NAME = 253;
 const LONGEST_LABEL_VALUE = 63;
-/** A day. */
-const MOST_SECONDS = 86_400;
 
 const labelKey = z.string().min(1).max(316);
 const labelValue = z.string().max(LONGEST_LABEL_VALUE);
@@ -171,6 +152,11 @@ const strategy = z
       .default(DEFAULT_ALLOWED)
       .meta({ description: 'Most disruptive class of change. A configuration above it is refused; drain and unsafe drain each node.' }),
     drain: drain.prefault({}),
+    gates: gates.optional(),
+    windows: windows.optional(),
+    batchDurationSeconds: z.int().min(1).max(MOST_SECONDS).optional().meta({
+      description: 'Expected duration of a batch, for windows. Default: 600 for the first batch, then the duration of the longest batch.',
+    }),
   })
   .meta({ description: 'How the configuration reaches the nodes.' });
 
@@ -265,6 +251,8 @@ const statusSchema = z
     failedRevision: revision.optional().meta({
       description: 'Revision that is being reverted or was reverted. It is not rolled out again until this field is removed.',
     }),
+    batch: batchStatus.optional(),
+    gates: gateResults.optional(),
     leader: z.string().max(LONGEST_NAME).optional().meta({
       description: 'The controller that acts on the object. Another one writes its identity first, so that late writes are rejected.',
     }),

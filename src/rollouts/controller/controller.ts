@@ -1,15 +1,17 @@
 import { isAppError } from '../../base/errors.ts';
-import { type JsonObject, jsonEqual } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { assessNodeConfig } from '../../dynamic/status/assess-node-config.ts';
 import { readNodeConfig } from '../../dynamic/status/node-config.ts';
 import { eventsByNode } from '../../dynamic/workflows/read-nodes.ts';
 import { openRolloutRecord } from '../../dynamic/workflows/rollout-record.ts';
+import type { HttpsClient } from '../../kube/https-client.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { cordonOwner, isCordoned } from '../../maintenance/node-hold.ts';
 import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
 import { checkKey, type NodeCheck, type Observed, type ObservedNode, sourceOfText, sourceText } from '../reconcile/observed.ts';
 import { type Decision, reconcile } from '../reconcile/reconcile.ts';
+import { GateAttempts } from './attempt-gates.ts';
 import { type ChangePorts, holdOf, NodeChanges } from './change-nodes.ts';
 import { checkNodes } from './check-nodes.ts';
 import type { Leadership } from './lease.ts';
@@ -25,6 +27,9 @@ export interface ClusterView {
 }
 
 interface ControllerOptions {
+  /** The system time, also if it was changed. */
+  readonly systemTime: () => Date;
+  readonly web: HttpsClient;
   /** Namespace of the ConfigMaps of overlays, which agents may read, and of the revisions. */
   readonly namespace: string;
   /** Called when something has changed that the watches do not report. */
@@ -43,6 +48,7 @@ const NO_FINDING: NodeCheck = { refusal: null, impact: null };
 /** What the leader keeps in memory for a rollout. All of it may be lost. */
 interface Memory {
   readonly changes: NodeChanges;
+  readonly gates: GateAttempts;
   /** By `checkKey`, for this generation. */
   readonly checks: Map<string, NodeCheck & { readonly at: number }>;
   generation: number;
@@ -128,7 +134,8 @@ export class RolloutController {
 
   /** Resolves when no change or check is being executed. */
   async settled(): Promise<void> {
-    await Promise.all([...this.#background, ...[...this.#memory.values()].map(({ changes }) => changes.settled())]);
+    const memories = [...this.#memory.values()];
+    await Promise.all([...this.#background, ...memories.flatMap(({ changes, gates }) => [changes.settled(), gates.settled()])]);
   }
 
   async #reconcile({ rollout: given, names, refusal }: Selection, view: ClusterView): Promise<number | null> {
@@ -146,6 +153,8 @@ export class RolloutController {
       checks: memory.checks,
       previous: await this.#previous(rollout, revision, memory),
       now: this.#ports.clock.now(),
+      localTime: this.#options.systemTime(),
+      attempt: memory.gates.last(),
     };
     const decision = reconcile(observed);
     await this.#writeStatus(rollout, decision, memory);
@@ -173,9 +182,10 @@ export class RolloutController {
         metadata: { annotations: { [LEADER_ANNOTATION]: identity } },
       });
     }
-    const changes = new NodeChanges(this.#ports, rollout, () => this.#options.wake());
+    const { wake, web } = this.#options;
     const memory: Memory = {
-      changes,
+      changes: new NodeChanges(this.#ports, rollout, wake),
+      gates: new GateAttempts({ ...this.#ports, web }, rollout, wake),
       checks: new Map(),
       generation: rollout.generation,
       isChecking: false,
@@ -248,15 +258,14 @@ export class RolloutController {
     const before = rollout.status as JsonObject;
     const changed = { ...status, leader: this.#leadership.identity } as JsonObject;
     if (jsonEqual(before, changed)) return;
-    const removed = Object.fromEntries(Object.keys(before).flatMap((key) => (changed[key] === undefined ? [[key, null]] : [])));
-    memory.latest = await this.#patchStatus(rollout, { ...changed, ...removed });
+    memory.latest = await this.#patchStatus(rollout, mergePatch(before, changed));
   }
 
   #patchStatus({ name, resourceVersion }: Rollout, status: JsonObject): Promise<KubeObject> {
     return this.#ports.cluster.patch(rolloutRef(name), 'merge', { metadata: { resourceVersion }, status }, { subresource: 'status' });
   }
 
-  #act({ rollout, revision, nodes, checks }: Observed, { assign, uncordon, check }: Decision, memory: Memory): void {
+  #act({ rollout, revision, nodes, checks }: Observed, { assign, uncordon, gate, check }: Decision, memory: Memory): void {
     const { changes, record } = memory;
     const configs = new Map(nodes.map(({ name, assessed }) => [name, assessed.config]));
     const { drain } = rollout.spec.strategy;
@@ -273,6 +282,7 @@ export class RolloutController {
       changes.assign(config, change, { revision: revision.name, isRevert, impact, drain, record: isNew ? remember : null });
     }
     for (const name of uncordon) changes.uncordon(name);
+    if (gate !== null) memory.gates.attempt(gate);
     if (check.length === 0 || memory.isChecking) return;
     memory.isChecking = true;
     const work = this.#check(rollout, check, configs, memory).finally(() => {
@@ -313,6 +323,16 @@ export class RolloutController {
       }
     }
   }
+}
+
+/** The JSON merge patch that replaces an object: members that it does not have any more are null. */
+function mergePatch(before: JsonObject, after: JsonObject): JsonObject {
+  const removed = Object.keys(before).flatMap((key) => (after[key] === undefined ? [[key, null] as const] : []));
+  const kept = Object.entries(after).map(([key, value]) => {
+    const old = before[key];
+    return [key, isJsonObject(old) && isJsonObject(value) ? mergePatch(old, value) : value] as const;
+  });
+  return Object.fromEntries([...kept, ...removed]);
 }
 
 function rolloutOf(object: KubeObject | null): Rollout | null {

@@ -1,6 +1,7 @@
 import type { AppError } from '../../base/errors.ts';
 import { isAppError } from '../../base/errors.ts';
 import { CONFIG_EVENT_REASON } from '../../dynamic/status/config-event.ts';
+import type { HttpsClient } from '../../kube/https-client.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
@@ -12,12 +13,14 @@ import { type Leadership, steadyClock, whileLeader } from './lease.ts';
 /** Events that arrive within this time cause one step. */
 const LEAST_STEP_MS = 500;
 
+type ControllerPorts = ChangePorts & { readonly random: () => number; readonly web: HttpsClient };
+
 /**
  * Runs the controller until the signal is aborted: acts on rollouts while it holds the Lease.
  * @param options.identity unique for each process
  */
 export async function runController(
-  ports: ChangePorts & { readonly random: () => number },
+  ports: ControllerPorts,
   options: { readonly namespace: string; readonly identity: string },
 ): Promise<void> {
   const { cluster, reporter, random, signal } = ports;
@@ -39,19 +42,23 @@ export async function runController(
   };
   const { clock } = ports;
   await whileLeader({ cluster, clock, random, signal, ...options, onIssue, onChange }, (leadership, until) =>
-    actAsLeader({ ...ports, clock: steadyClock(clock), signal: until }, leadership, { ...options, onIssue }),
+    actAsLeader({ ...ports, clock: steadyClock(clock), signal: until }, leadership, { ...options, onIssue, systemTime: () => clock.now() }),
   );
 }
 
 async function actAsLeader(
-  ports: ChangePorts & { readonly random: () => number },
+  ports: ControllerPorts,
   leadership: Leadership,
-  { namespace, onIssue }: { readonly namespace: string; readonly onIssue: (error: AppError) => void },
+  {
+    namespace,
+    onIssue,
+    systemTime,
+  }: { readonly namespace: string; readonly onIssue: (error: AppError) => void; readonly systemTime: () => Date },
 ): Promise<void> {
   const { clock, signal } = ports;
   const waiting = new Waiting();
   const fenced = { ...ports, cluster: fencedCluster(ports.cluster, leadership) };
-  const controller = new RolloutController(fenced, leadership, { namespace, wake: () => waiting.wake() });
+  const controller = new RolloutController(fenced, leadership, { namespace, systemTime, web: ports.web, wake: () => waiting.wake() });
   const watched = watchCluster(ports, { onIssue, wake: () => waiting.wake() });
   try {
     while (!signal.aborted) {

@@ -27,6 +27,18 @@ export interface NodeCheck {
   readonly impact: Impact | null;
 }
 
+/** The result of the last attempt of a gate. */
+export interface GateAttempt {
+  /** `gateKey` of its result in the status. */
+  readonly key: string;
+  /** Number of attempts, with this one. */
+  readonly attempts: number;
+  /** Null: its Job runs, or the API server did not answer. */
+  readonly isPassed: boolean | null;
+  /** A clause. */
+  readonly answer: string;
+}
+
 /** All inputs of a decision about a rollout. */
 export interface Observed {
   readonly rollout: Rollout;
@@ -42,6 +54,9 @@ export interface Observed {
   readonly previous: ReadonlyMap<string, ConfigSource | null>;
   /** Monotonic: a change of the system time does not end or extend a wait. */
   readonly now: Date;
+  /** The system time, for maintenance windows. */
+  readonly localTime: Date;
+  readonly attempt: GateAttempt | null;
 }
 
 /** The check of a configuration for a node and the version of its kubelet. */

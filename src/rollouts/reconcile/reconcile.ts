@@ -4,6 +4,7 @@ import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import { sameSource } from '../../kubelet/layers/config-source.ts';
 import { type MemberState, nextStep, type RolloutMember, type RolloutRules } from '../../maintenance/next-step.ts';
 import { MAX_IN_PROGRESS, type RolloutStatus } from '../api/schema.ts';
+import { type BetweenBatches, betweenBatches, type GateRun, isInBatches, recordedBatches } from './between-batches.ts';
 import { begun, type Direction, directionOf, type Member, membersOf } from './members.ts';
 import { checkKey, type NodeCheck, type Observed, sourceText } from './observed.ts';
 import { type Situation, statusOf } from './status.ts';
@@ -15,6 +16,8 @@ export interface Decision {
   readonly assign: readonly { readonly name: string; readonly desired: ConfigSource | null; readonly before: ConfigSource | null }[];
   /** Cordoned nodes whose change has ended. */
   readonly uncordon: readonly string[];
+  /** A gate to attempt. */
+  readonly gate: GateRun | null;
   /** Nodes whose configuration must be validated before the rollout proceeds. */
   readonly check: readonly { readonly name: string; readonly source: ConfigSource }[];
   /** All nodes have the revision, or their previous configuration again: the record of their previous assignments is not needed any more. */
@@ -40,36 +43,44 @@ export function reconcile(observed: Observed): Decision {
   const refused = direction === 'forward' ? waiting.filter((member) => (checkOf(member)?.refusal ?? null) !== null) : [];
   const plan =
     refusal === null ? planOf(observed, direction, members, { isOpen: toCheck.length + refused.length === 0, refused }) : NOTHING;
-  const started = new Set(plan.start);
+  const between = betweenOf(observed, members, plan);
+  const stopped = plan.stopped ?? between.failed;
+  const started = new Set(between.start);
   const next = members.map((member) =>
     started.has(member) ? { ...member, state: 'InProgress' as const, entry: begun(member.node, member.target ?? null, now) } : member,
   );
   const isReverting =
-    plan.stopped !== null &&
+    stopped !== null &&
     rollout.spec.onFailure === 'Revert' &&
     direction === 'forward' &&
     !rollout.spec.paused &&
     rollout.status.currentRevision !== revision.name;
   const situation: Situation = {
     direction,
-    stopped: plan.stopped,
+    stopped,
+    between,
     isReverting,
     blocked: plan.blocked,
     isChecking: toCheck.length > 0,
     refused: refused.map((member) => ({ name: member.node.name, why: checkOf(member)?.refusal ?? '' })),
   };
   const isDone = next.every(({ state }) => state !== 'Pending' && state !== 'InProgress');
+  const isPassed = stopped === null && between.waiting === null;
   const waits = members.flatMap(({ nextAt }) => (nextAt === null ? [] : [Math.max(1_000, nextAt - now.getTime())]));
   return {
     status: statusOf(observed, next, situation),
     assign: refusal === null ? next.flatMap(assignmentOf) : [],
     uncordon: members.flatMap(({ node, isReturned }) => (node.isHeld && isReturned && !node.isBusy ? [node.name] : [])),
+    gate: between.run,
     check: refusal === null ? toCheck.map(({ node: { name }, target }) => ({ name, source: target as ConfigSource })) : [],
-    isComplete: isDone && refusal === null && direction !== 'reset' && (direction === 'revert' ? !isReverting : plan.stopped === null),
+    isComplete: isDone && refusal === null && direction !== 'reset' && (direction === 'revert' ? !isReverting : isPassed),
     isFinalized: rollout.isDeleted && (direction !== 'reset' || (isDone && members.every(({ state }) => state !== 'Failed'))),
-    requeueMs: waits.length === 0 ? null : Math.min(...waits),
+    requeueMs: between.run !== null ? GATE_POLL_MS : waits.length === 0 ? null : Math.min(...waits),
   };
 }
+
+/** A gate is attempted at most this often. */
+const GATE_POLL_MS = 2_000;
 
 /** Repeats the assignment of each node in progress until the Node shows it. */
 function assignmentOf({ node, state, entry, target }: Member): Decision['assign'] {
@@ -84,9 +95,16 @@ interface Plan {
   /** Why no further node is started; null: the rollout continues. */
   readonly stopped: string | null;
   readonly blocked: readonly string[];
+  /** A step of the rollout itself: gates and windows apply. New nodes and reverts do not wait for them. */
+  readonly isForward: boolean;
 }
 
-const NOTHING: Plan = { start: [], stopped: null, blocked: [] };
+const NOTHING: Plan = { start: [], stopped: null, blocked: [], isForward: false };
+
+function betweenOf(observed: Observed, members: readonly Member[], { start, stopped, isForward }: Plan): BetweenBatches {
+  if (isForward && stopped === null) return betweenBatches(observed, members, start, { mayBegin: !observed.rollout.spec.paused });
+  return { ...recordedBatches(observed), start, failed: null, waiting: null, run: null };
+}
 
 /** Nodes of a rollout, with the member that `nextStep` chooses from. */
 interface Candidate extends RolloutMember {
@@ -109,7 +127,7 @@ function planOf(
   const step = (candidates: readonly Candidate[], rules: RolloutRules): Plan => {
     const { start, stopped, blocked } = nextStep(candidates, rules);
     const isShown = (name: string): boolean => !members.some(({ node, isRecovering }) => isRecovering && node.name === name);
-    return { start: start.slice(0, room).map(({ member }) => member), stopped, blocked: blocked.filter(isShown) };
+    return { start: start.slice(0, room).map(({ member }) => member), stopped, blocked: blocked.filter(isShown), isForward: false };
   };
   if (direction !== 'forward')
     return step(
@@ -127,13 +145,15 @@ function planOf(
     );
   }
   const canary = amountOf(strategy.canary.count, nodes.length);
-  const rules: RolloutRules = { canary, ...canaryOrder(observed, included), maxUnavailable, maxFail: strategy.maxFailures, othersDown };
+  const inBatches = isInBatches(observed);
+  const { maxFailures: maxFail } = strategy;
+  const rules: RolloutRules = { canary, ...canaryOrder(observed, included), maxUnavailable, maxFail, othersDown, inBatches };
   const plan = step(
     included.map((member) => candidateOf(member, observed, 'forward')),
     rules,
   );
   const isHeld = paused || !checks.isOpen;
-  return isHeld ? { ...plan, start: [], blocked: [] } : plan;
+  return { ...plan, ...(isHeld ? { start: [], blocked: [] } : {}), isForward: true };
 }
 
 function isDown({ assessed: { config } }: Member['node']): boolean {

@@ -1,5 +1,6 @@
 import { present } from '../../base/present.ts';
 import { type ListedNode, MAX_LISTED, type RolloutCondition, type RolloutStatus } from '../api/schema.ts';
+import type { BetweenBatches } from './between-batches.ts';
 import { type Direction, listedAs, type Member } from './members.ts';
 import type { Observed } from './observed.ts';
 
@@ -7,6 +8,7 @@ import type { Observed } from './observed.ts';
 export interface Situation {
   readonly direction: Direction;
   readonly stopped: string | null;
+  readonly between: Pick<BetweenBatches, 'batch' | 'gates' | 'failed' | 'waiting'>;
   /** The revision failed, and is reverted from now on. */
   readonly isReverting: boolean;
   readonly blocked: readonly string[];
@@ -21,7 +23,8 @@ export function statusOf(observed: Observed, members: readonly Member[], situati
   const counts = countsOf(members);
   const summary = summaryOf(observed, counts, situation);
   const isEnabledDone = counts.pending + counts.inProgress === 0 && situation.direction === 'forward' && observed.refusal === null;
-  const isCurrent = isEnabledDone && situation.stopped === null && counts.failed <= rollout.spec.strategy.maxFailures;
+  const { batch, gates, waiting } = situation.between;
+  const isCurrent = isEnabledDone && situation.stopped === null && waiting === null && counts.failed <= rollout.spec.strategy.maxFailures;
   const { nodes, omitted } = listed(members);
   const failedRevision = situation.isReverting ? revision.name : status.failedRevision === revision.name ? revision.name : undefined;
   return {
@@ -37,6 +40,8 @@ export function statusOf(observed: Observed, members: readonly Member[], situati
       currentRevision: isCurrent ? revision.name : status.currentRevision,
       currentConfigMap: isCurrent ? revision.source : status.currentConfigMap,
       failedRevision,
+      batch,
+      gates,
       leader: status.leader,
     }),
   };
@@ -77,64 +82,43 @@ interface Summary {
 }
 
 function summaryOf({ rollout, refusal }: Observed, counts: Counts, situation: Situation): Summary {
-  const { direction, stopped, isReverting, blocked, isChecking, refused } = situation;
+  const { direction, stopped, between, isReverting, blocked, isChecking, refused } = situation;
+  const { failed, waiting } = between;
   const progress = progressText(counts);
   const isBusy = counts.inProgress + counts.pending > 0;
-  if (refusal !== null) return { phase: 'Refused', isTrue: 'Stalled', ...refusal };
-  if (direction === 'reset')
-    return {
-      phase: 'Deleting',
-      isTrue: 'Reconciling',
-      reason: 'Resetting',
-      message: `nodes return to their local configuration: ${progress}`,
-    };
+  if (refusal !== null) return stalled('Refused', refusal.reason, refusal.message);
+  if (direction === 'reset') return reconciling('Deleting', 'Resetting', `nodes return to their local configuration: ${progress}`);
   if (isReverting || (direction === 'revert' && isBusy))
-    return {
-      phase: 'Reverting',
-      isTrue: 'Reconciling',
-      reason: 'Reverting',
-      message: `nodes return to their previous configuration: ${progress}`,
-    };
+    return reconciling('Reverting', 'Reverting', `nodes return to their previous configuration: ${progress}`);
+  const { failedRevision } = rollout.status;
   if (direction === 'revert')
-    return {
-      phase: 'Reverted',
-      isTrue: 'Stalled',
-      reason: 'Reverted',
-      message: `revision ${rollout.status.failedRevision} failed, and the changed nodes have their previous configuration`,
-    };
-  if (refused.length > 0) return { phase: 'Refused', isTrue: 'Stalled', reason: 'PayloadRefused', message: refusedText(refused) };
-  if (stopped !== null)
-    return {
-      phase: 'Failed',
-      isTrue: 'Stalled',
-      reason: 'NodesFailed',
-      message: `${counts.failed} of ${counts.selected} nodes failed, and no further node is changed: ${progress}`,
-    };
-  if (!isBusy && counts.failed > 0) return { phase: 'Failed', isTrue: 'Stalled', reason: 'NodesFailed', message: progress };
-  if (!isBusy && counts.notEnabled > 0)
-    return {
-      phase: 'Progressing',
-      isTrue: 'Reconciling',
-      reason: 'WaitingForAgents',
-      message: `${progress}: dynamic configuration is not enabled on ${counts.notEnabled} of them`,
-    };
-  if (!isBusy) return { phase: 'Complete', isTrue: 'Ready', reason: 'Complete', message: progress };
-  if (rollout.spec.paused) return { phase: 'Paused', isTrue: 'Reconciling', reason: 'Paused', message: `paused: ${progress}` };
-  if (isChecking)
-    return {
-      phase: 'Progressing',
-      isTrue: 'Reconciling',
-      reason: 'Validating',
-      message: `the configuration is validated for ${counts.pending} nodes`,
-    };
-  if (blocked.length > 0)
-    return {
-      phase: 'Progressing',
-      isTrue: 'Reconciling',
-      reason: 'WaitingForNodes',
-      message: `${progress}; no node can start, because these are not Ready: ${namesText(blocked)}`,
-    };
-  return { phase: 'Progressing', isTrue: 'Reconciling', reason: 'Progressing', message: progress };
+    return stalled('Reverted', 'Reverted', `revision ${failedRevision} failed, and the changed nodes have their previous configuration`);
+  if (refused.length > 0) return stalled('Refused', 'PayloadRefused', refusedText(refused));
+  if (failed !== null) return stalled('Failed', 'GateFailed', `${failed}; ${progress}`);
+  const failures = `${counts.failed} of ${counts.selected} nodes failed, and no further node is changed: ${progress}`;
+  if (stopped !== null) return stalled('Failed', 'NodesFailed', failures);
+  if (rollout.spec.paused && (isBusy || waiting !== null)) return reconciling('Paused', 'Paused', `paused: ${progress}`);
+  if (isChecking) return reconciling('Progressing', 'Validating', `the configuration is validated for ${counts.pending} nodes`);
+  if (waiting !== null) return reconciling('Progressing', waiting.reason, `${waiting.message}; ${progress}`);
+  if (isBusy && blocked.length > 0) {
+    const message = `${progress}; no node can start, because these are not Ready: ${namesText(blocked)}`;
+    return reconciling('Progressing', 'WaitingForNodes', message);
+  }
+  if (isBusy) return reconciling('Progressing', 'Progressing', progress);
+  if (counts.failed > 0) return stalled('Failed', 'NodesFailed', progress);
+  if (counts.notEnabled > 0) {
+    const message = `${progress}: dynamic configuration is not enabled on ${counts.notEnabled} of them`;
+    return reconciling('Progressing', 'WaitingForAgents', message);
+  }
+  return { phase: 'Complete', isTrue: 'Ready', reason: 'Complete', message: progress };
+}
+
+function reconciling(phase: Summary['phase'], reason: string, message: string): Summary {
+  return { phase, isTrue: 'Reconciling', reason, message };
+}
+
+function stalled(phase: Summary['phase'], reason: string, message: string): Summary {
+  return { phase, isTrue: 'Stalled', reason, message };
 }
 
 function progressText({ selected, updated, inProgress, failed }: Counts): string {

@@ -3,11 +3,11 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { inClusterKubeconfig } from '../../kube/operator-kubeconfig.ts';
-import type { SecretSource } from '../../kubeadm/ports.ts';
+import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { runController } from '../controller/run-controller.ts';
 
-interface ControllerPorts extends OpenClusterPorts, RunTime, Pick<SecretSource, 'newId'> {
+interface ControllerPorts extends OpenClusterPorts, RunTime, Pick<SecretSource, 'newId'>, Pick<ClusterConnections, 'web'> {
   readonly self: ThisProcess;
   readonly hostname: string;
   random(): number;
@@ -29,10 +29,10 @@ export async function runRolloutController(
   reporter: Reporter,
 ): Promise<void> {
   const cluster = await connect(services, named, reporter);
-  const { clock, self, signal, hostname } = services;
+  const { clock, self, signal, hostname, web } = services;
   try {
     const identity = `${hostname}_${await services.newId()}`;
-    await runController({ cluster, clock, self, signal, reporter, random: () => services.random() }, { namespace, identity });
+    await runController({ cluster, web, clock, self, signal, reporter, random: () => services.random() }, { namespace, identity });
   } finally {
     await cluster.close();
   }

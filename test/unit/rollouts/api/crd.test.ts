@@ -42,6 +42,8 @@ describe('the CustomResourceDefinition', () => {
         'maxLength',
         'maxProperties',
         'maximum',
+        'minItems',
+        'pattern',
         'minLength',
         'minimum',
         'properties',
@@ -70,6 +72,9 @@ describe('the CustomResourceDefinition', () => {
         ".spec.payload.overlay: an overlay has fields of a KubeletConfiguration only, without apiVersion and kind",
         ".spec.strategy.canary.count: a number of at least 0, or a percentage from 0% to 100%",
         ".spec.strategy.maxUnavailable: a number of at least 1, or a percentage from 1% to 100%",
+        ".spec.strategy.gates[]: exactly one of prometheus and job is required",
+        ".spec.strategy.gates[].prometheus.thresholdRange: min, max or both are required, and min is not above max",
+        ".spec.strategy.windows[].timeZone: the name of a time zone, e.g. Europe/Berlin or Etc/UTC",
       ]
     `);
   });

@@ -13,7 +13,14 @@ import {
 } from '../../../../src/kubelet/layers/config-source.ts';
 import { readRollout } from '../../../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../../../src/rollouts/api/schema.ts';
-import { checkKey, type NodeCheck, type Observed, type ObservedNode } from '../../../../src/rollouts/reconcile/observed.ts';
+import { gateKey } from '../../../../src/rollouts/reconcile/between-batches.ts';
+import {
+  checkKey,
+  type GateAttempt,
+  type NodeCheck,
+  type Observed,
+  type ObservedNode,
+} from '../../../../src/rollouts/reconcile/observed.ts';
 import { type Decision, reconcile } from '../../../../src/rollouts/reconcile/reconcile.ts';
 import { seededRandom } from '../../../support/seeded-random.ts';
 
@@ -29,6 +36,11 @@ interface FakeNode {
   isEnabled: boolean;
   isReady: boolean;
 }
+
+const BETWEEN_BATCHES = {
+  gates: [{ name: 'smoke', timeoutSeconds: 86_400, job: { namespace: 'default', template: { spec: {} } } }],
+  windows: [{ startTime: '00:00', endTime: '12:00', timeZone: 'Etc/UTC' }],
+};
 
 function sourceOf(revision: number): ConfigSource {
   return { namespace: 'kubeletadm-system', name: `pods-${revision}`, kubeletConfigKey: 'kubelet' };
@@ -46,8 +58,16 @@ class World {
   now = START;
   checks = new Map<string, NodeCheck>();
   last: Decision | null = null;
+  /** With a gate after each batch, and a maintenance window from 00:00 to 12:00. */
+  readonly isGated: boolean;
+  /** Hour of the day. */
+  hour = 6;
+  attempt: GateAttempt | null = null;
+  /** Jobs of gates by `gateKey`: whether they have passed; null: they run. */
+  readonly jobs = new Map<string, boolean | null>();
 
-  constructor(seed: number) {
+  constructor(seed: number, isGated = false) {
+    this.isGated = isGated;
     this.random = seededRandom(seed);
     this.maxUnavailable = 1 + Math.floor(this.random() * 3);
     this.canary = Math.floor(this.random() * 3);
@@ -67,7 +87,12 @@ class World {
       spec: {
         nodeSelector: {},
         payload: { configMapRef: { ...sourceOf(this.revision) } },
-        strategy: { maxUnavailable: this.maxUnavailable, canary: { count: this.canary }, minReadySeconds: 5 },
+        strategy: {
+          maxUnavailable: this.maxUnavailable,
+          canary: { count: this.canary },
+          minReadySeconds: 5,
+          ...(this.isGated ? BETWEEN_BATCHES : {}),
+        },
         paused: this.paused,
       },
       status: JSON.parse(JSON.stringify(this.status)),
@@ -82,6 +107,8 @@ class World {
       checks: this.checks,
       previous: new Map(),
       now: new Date(this.now),
+      localTime: new Date(Date.UTC(2030, 0, 1, this.hour)),
+      attempt: this.attempt,
     };
   }
 
@@ -126,6 +153,7 @@ class World {
     const unavailable = new Set([...entries, ...down]);
     if (started.some((name) => !down.includes(name) && this.nodes.get(name)?.runs === null) || started.some((name) => !down.includes(name)))
       expect(unavailable.size, `started ${started.join()}`).toBeLessThanOrEqual(this.maxUnavailable);
+    this.checkBatch(observed, decision, started);
     // New nodes first.
     const current = observed.rollout.status.currentConfigMap;
     const isNew = (name: string): boolean => {
@@ -144,8 +172,33 @@ class World {
     this.last = decision;
   }
 
+  /** A batch starts in a window, when no other is in progress and the gate after the previous one has passed. */
+  checkBatch({ rollout, revision }: Observed, { status }: Decision, started: readonly string[]): void {
+    const before = rollout.status.updateRevision === revision.name ? rollout.status.batch?.number : undefined;
+    const number = status.batch?.number;
+    if (number === undefined || number === (before ?? 0)) return;
+    expect(number).toBe((before ?? 0) + 1);
+    expect(this.hour).toBeLessThan(12);
+    const inProgress = (status.nodes ?? []).filter(({ state }) => state === 'InProgress').map(({ name }) => name);
+    expect(inProgress.toSorted()).toEqual(started.toSorted());
+    if (before === undefined || rollout.status.currentRevision === revision.name) return;
+    expect(status.gates?.findLast(({ batch }) => batch === before)).toMatchObject({ state: 'Passed' });
+  }
+
+  /** Attempts the gate of the last decision; its Job has at most one result. */
+  attemptGate(): void {
+    const run = this.last?.gate ?? null;
+    if (run === null) return;
+    const key = gateKey(run.result);
+    const isRecorded = this.status.gates?.some((result) => gateKey(result) === key && result.state === 'Running') === true;
+    expect(isRecorded).toBe(true);
+    if (!this.jobs.has(key)) this.jobs.set(key, null);
+    this.attempt = { key, attempts: 1, isPassed: this.jobs.get(key) ?? null, answer: 'as it is' };
+  }
+
   /** Executes an assignment of the last decision; a controller that was killed executes none. */
   execute(): void {
+    this.attemptGate();
     for (const { name, desired } of this.last?.assign ?? []) {
       const node = this.nodes.get(name);
       const isRecorded = this.status.nodes?.some((entry) => entry.name === name && entry.state === 'InProgress') === true;
@@ -173,6 +226,9 @@ class World {
     } else if (dice < 0.74) this.join(`m${Math.floor(this.random() * 3)}`);
     else if (dice < 0.76) this.revision++;
     else if (dice < 0.78) this.paused = !this.paused;
+    else if (dice < 0.79) this.hour = Math.floor(this.random() * 24);
+    else if (dice < 0.81) this.endJobs();
+    else if (dice < 0.82) this.attempt = null;
     else if (dice < 0.9) this.decide();
     else this.execute();
   }
@@ -182,15 +238,21 @@ class World {
     node.runs = node.source;
   }
 
+  endJobs(): void {
+    for (const [key, isPassed] of this.jobs) if (isPassed === null) this.jobs.set(key, true);
+  }
+
   /** All that was disturbed ends, and the controller runs on. */
   settle(): void {
     this.paused = false;
+    this.hour = 6;
     for (let i = 0; i < 120; i++) {
       for (const node of this.nodes.values()) {
         node.isReady = true;
         this.live(node);
       }
       this.now += 3_000;
+      this.endJobs();
       this.decide();
       this.execute();
     }
@@ -210,6 +272,25 @@ describe('reconcile, with events in random order', () => {
       ).toEqual([]);
       expect(world.status.phase, `seed ${seed}`).toBe('Complete');
     }
+  });
+
+  it('starts a batch only in a window and after the gate of the previous one, and always ends at the revision', () => {
+    let [batches, gates] = [0, 0];
+    for (let seed = 1; seed <= 60; seed++) {
+      const world = new World(seed, true);
+      for (let i = 0; i < 150; i++) world.happen();
+      world.settle();
+      const wrong = [...world.nodes.values()].filter(({ runs }) => !sameSource(runs, sourceOf(world.revision)));
+      expect(
+        wrong.map(({ name }) => name),
+        `seed ${seed}: ${JSON.stringify(world.status)}`,
+      ).toEqual([]);
+      expect(world.status.phase, `seed ${seed}`).toBe('Complete');
+      batches += world.status.batch?.number ?? 0;
+      gates += world.jobs.size;
+    }
+    expect(batches).toBeGreaterThan(60);
+    expect(gates).toBeGreaterThan(60);
   });
 
   it('decides the same again when nothing has changed', () => {
