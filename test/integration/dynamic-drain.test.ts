@@ -186,4 +186,54 @@ describe('dynamic assign of a change that needs a drained node', () => {
     expect(await pods()).toEqual(['web-3']);
     await expectServing();
   });
+
+  describe('that fails on a node, with --on-failure revert', () => {
+    const revert = (...options: readonly string[]) =>
+      assign('topologyManagerScope: pod', '--canary', '0', '--max-unavailable', '1', '--on-failure', 'revert', ...options);
+    const whenAssigned = (name: string, action: () => unknown) =>
+      fleet.cluster.store.subscribe(({ object, previous }) => {
+        const isAssigned = (node: KubeObject | null) => node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] !== undefined;
+        if (object.kind === 'Node' && object.metadata.name === name && isAssigned(object) && !isAssigned(previous)) void action();
+      });
+
+    it('drains the changed nodes on their way back as well', async () => {
+      fleet.behaviours.set('topologyManagerScope: pod', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+      whenAssigned('n2', () => fleet.cluster.create(drainPod('web-3', 'n1')));
+      const seen = watchNodes();
+      const { code, stdout, stderr } = await revert();
+      expect([code, stdout, stderr]).toEqual([
+        5,
+        '2 nodes: 2 rolled back.\n',
+        expect.stringContaining('pod default/web-3 has left the node'),
+      ]);
+      // n2 rolled back before its assignment was removed.
+      expect(seen).toMatchObject({ assignedCordoned: [true, true, false, true], most: 1 });
+      expect(await pods()).toEqual([]);
+      await expectServing();
+    });
+
+    it('reports the nodes whose way back has an unknown impact, and does not drain them', async () => {
+      expect((await assign('topologyManagerScope: pod')).code).toBe(0);
+      await fleet.cluster.create(drainPod('web-3', 'n1'));
+      const gates = join(directory, 'gates.yaml');
+      writeFileSync(
+        gates,
+        'apiVersion: kubeletadm.dev/v1alpha1\nkind: Rollout\ngates: [{name: g, command: exit 1, after: end, onFailure: revert}]\n',
+      );
+      const { code, stdout, stderr } = await dynamic('reset', ...NODES, '--gates', gates);
+      expect([code, stdout, stderr]).toEqual([5, expect.stringContaining('2 nodes: 2 rolled back.'), expect.anything()]);
+      expect(stderr).toContain('n1, n2 are not drained before the previous assignment is restored, because its impact is unknown');
+      expect(await pods()).toEqual(['web-3']);
+    });
+
+    it('returns a failed node to service when its previous configuration is verified', async () => {
+      whenAssigned('n2', () => {
+        fleet.plan.set(fleet.elapsedSeconds + 80, () => fleet.setReady('n2', true));
+        return fleet.setReady('n2', false);
+      });
+      const { code, stdout, stderr } = await revert('--timeout', '60s');
+      expect([code, stdout, stderr]).toEqual([5, '2 nodes: 2 rolled back.\n', expect.not.stringContaining('NODE_LEFT_CORDONED')]);
+      await expectServing();
+    });
+  });
 });

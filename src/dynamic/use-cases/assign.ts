@@ -190,7 +190,7 @@ export async function executeAssignment(
   await assignAll(ports, cluster, { nodes: silent, targets }, run);
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
-  const impactOf = (name: string): Impact | null => impactOn(fields, name);
+  const impactOf = (name: string): Impact | null | undefined => (fields.get(name) ? impactOn(fields, name) : undefined);
   const controlPlanes = new Set(nodes.flatMap(({ name, labels }) => (isControlPlaneNode(labels) ? [name] : [])));
   const isControlPlane = (name: string): boolean => controlPlanes.has(name);
   const draining =

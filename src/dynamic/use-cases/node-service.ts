@@ -15,7 +15,8 @@ export interface NodeDraining {
   readonly run: HoldRun;
   /** The nodes that will be drained. */
   readonly toDrain?: readonly string[];
-  readonly impactOf?: (name: string) => Impact | null;
+  /** Undefined: unknown. */
+  readonly impactOf?: (name: string) => Impact | null | undefined;
   readonly isControlPlane?: (name: string) => boolean;
 }
 
@@ -25,7 +26,10 @@ export interface NodeService {
   announce(): Promise<void>;
   /** Waits until the previous nodes are in service again, and drains the node if its change needs it. @throws as `NodeHolds.take` */
   begin(name: string): Promise<void>;
-  /** Returns a node to service; an error is thrown by `returned`, before the next node begins or at the end. */
+  /**
+   * Returns a node to service; an error is thrown by `returned`, before the next node begins or at the end. A node whose
+   * configuration is not verified stays cordoned: a later change may restore it.
+   */
   end(outcome: RolloutOutcome): void;
   returned(): Promise<unknown>;
   /** Ends the changes whose result is not known. */
@@ -43,7 +47,7 @@ export function nodeService(
   const planned = draining && plannedDrains(draining.run);
   const returns: Promise<void>[] = [];
   const returnNode = async (outcome: RolloutOutcome): Promise<void> => {
-    await holds?.end(outcome.name, isProven(outcome));
+    if (isProven(outcome)) await holds?.end(outcome.name, true);
     await planned?.remove(outcome.name);
   };
   return {

@@ -5,6 +5,7 @@ import { namesText } from '../../base/text/name-ranges.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import { restoredUndrained } from '../../maintenance/drain/drain-problems.ts';
 import type { BatchGates } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
@@ -23,7 +24,7 @@ import {
 } from '../workflows/rollout.ts';
 import type { RolloutTarget } from '../workflows/rollout-node.ts';
 import { openRolloutRecord } from '../workflows/rollout-record.ts';
-import { type NodeDraining, nodeService } from './node-service.ts';
+import { type NodeDraining, type NodeService, nodeService } from './node-service.ts';
 
 export interface DynamicRollout extends AssignmentSettings {
   /** The nodes in their order, and the assignment of each. */
@@ -97,7 +98,7 @@ export async function performRollout(
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.isStopped || result.blocked.length > 0;
     const restored = isStopped && (result.gate?.reverts ?? rollout.onFailure === 'revert') ? revertTargets(result, before) : [];
-    const reverted = restored.length === 0 ? null : await revert(services, cluster, run, restored);
+    const reverted = restored.length === 0 ? null : await revert(services, cluster, run, { targets: restored, result, service });
     const final = finalOutcomes(result, reverted);
     run.ended(final);
     const exitCode = exitCodeOf(result, reverted, final);
@@ -155,21 +156,54 @@ function revertTargets({ outcomes }: RolloutResult, before: ReadonlyMap<string, 
     .map(({ name, desired }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
-function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
-  const { reporter, rollout } = run;
+/**
+ * Restores the previous assignments. Nodes with the new configuration are drained as for the change, because the same fields
+ * change. Failed nodes are not: the change has drained them, and pods of a node that is down could not be evicted.
+ */
+async function revert(
+  services: RolloutPorts,
+  cluster: Cluster,
+  run: DynamicRollout,
+  {
+    targets,
+    result,
+    service,
+  }: { readonly targets: readonly RolloutTarget[]; readonly result: RolloutResult; readonly service: NodeService },
+): Promise<RolloutResult> {
+  const { reporter, rollout, draining } = run;
   const total = run.targets.length;
-  const data = { nodes: targets.map(({ name }) => name) };
-  reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
-  return rollOut(services, cluster, targets, {
+  const nodes = targets.map(({ name }) => name);
+  reporter.report({
+    level: 'warning',
+    code: 'ROLLOUT_REVERTING',
+    message: 'restoring the previous assignments of the nodes',
+    data: { nodes },
+  });
+  const stages = new Map(result.outcomes.map(({ name, stage }) => [name, stage]));
+  const changed = nodes.filter((name) => stages.get(name) === 'changed');
+  const unknown = draining?.policy.isAllowed === false ? [] : changed.filter((name) => draining?.impactOf?.(name) === undefined);
+  if (unknown.length > 0) reporter.report({ level: 'warning', ...restoredUndrained(unknown) });
+  const listener = run.listenerFor({ total, prefix: 'rollback, ' });
+  const reverted = await rollOut(services, cluster, targets, {
     ...run,
     recorded: { ...run.recorded, isRevert: true },
     gates: undefined,
     allowPodLoss: false,
-    listener: run.listenerFor({ total, prefix: 'rollback, ' }),
+    listener: {
+      ...listener,
+      ended: (outcome) => {
+        listener.ended?.(outcome);
+        if (outcome.stage === 'skipped') reportSkipped(reporter, outcome);
+        service.end(outcome);
+      },
+    },
     rules: { ...rollout.rulesFor(total), canary: 0, maxFail: null, downFirst: true, order: undefined },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, total), MIN_READY_BACK_MS),
+    begins: async (name) => void (await (changed.includes(name) ? service.begin(name) : service.returned())),
   });
+  await service.returned();
+  return reverted;
 }
 
 export interface FinalOutcome {

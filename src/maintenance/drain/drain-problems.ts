@@ -1,4 +1,5 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
+import { namesText, sortedNames } from '../../base/text/name-ranges.ts';
 import type { DrainForecast, NodeForecast } from '../forecast/forecast.ts';
 import type { PodProgress } from './next-drain.ts';
 
@@ -100,6 +101,13 @@ export function drainUnknownWarning(host: string, why: string): Problem {
     host,
     message: `the change needs a drained node, but the node is not drained, because ${why}. Its running pods may be affected. Pass --kubeconfig with the kubeconfig of an administrator`,
   };
+}
+
+/** Before previous configurations are restored, which continues. */
+export function restoredUndrained(nodes: readonly string[]): Problem {
+  const are = nodes.length === 1 ? 'is' : 'are';
+  const message = `${namesText(sortedNames(nodes))} ${are} not drained before the previous assignment is restored, because its impact is unknown`;
+  return { code: 'NODE_NOT_DRAINED', message };
 }
 
 /** After a failed change: whether the node runs its previous configuration is not known. */
