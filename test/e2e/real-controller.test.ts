@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
+import { builtProgram } from '../support/run-bundle.ts';
 import { createAgentNode, reportTrials } from '../support/stand-in-reports.ts';
 
 const binaries = findRealBinaries();
@@ -54,15 +55,22 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     rmSync(directory, { recursive: true, force: true });
   }, 60_000);
 
-  /** `kubectl` of the same version as the server. */
-  async function kubectl(argv: readonly string[], stdin = ''): Promise<{ readonly code: number | null; readonly output: string }> {
-    const child = spawn(join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubectl'), ['--kubeconfig', join(directory, 'admin.conf'), ...argv]);
+  async function run(
+    file: string,
+    argv: readonly string[],
+    { env, stdin = '' }: { readonly env?: NodeJS.ProcessEnv; readonly stdin?: string } = {},
+  ): Promise<{ readonly code: number | null; readonly output: string }> {
+    const child = spawn(file, argv, env === undefined ? {} : { env });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
     child.stdin.end(stdin);
     const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
     return { code, output };
   }
+
+  /** `kubectl` of the same version as the server. */
+  const kubectl = (argv: readonly string[], stdin = '') =>
+    run(join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubectl'), ['--kubeconfig', join(directory, 'admin.conf'), ...argv], { stdin });
 
   it('accept server-side apply of two managers with different fields, and refuse a conflict', async () => {
     const apply = (manager: string, spec: JsonObject) =>
@@ -80,6 +88,23 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     expect(conflict.output).toContain('conflict with "gitops"');
     expect((await kubectl(['get', 'kcr', 'applied'])).output).toMatch(/NAME\s+PHASE\s+NODES\s+UPDATED\s+IN PROGRESS\s+FAILED\s+AGE/);
   });
+
+  it('are managed by the plugin of kubectl, with the name of the plugin in its texts', async () => {
+    const plugins = join(directory, 'plugins');
+    mkdirSync(plugins);
+    symlinkSync(builtProgram(), join(plugins, 'kubectl-kubeletadm'));
+    const env = { PATH: `${plugins}:${process.env.PATH ?? ''}`, KUBECONFIG: join(directory, 'admin.conf'), HOME: directory };
+    const plugin = (...argv: readonly string[]) =>
+      run(join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubectl'), ['kubeletadm', 'rollout', ...argv], { env });
+    const created = await plugin('create', 'plugin', '--selector', 'pool=plugin', '--set', 'maxPods=60', '--paused');
+    expect(created).toMatchObject({ code: 0, output: expect.stringContaining('kubeletconfigrollout.kubeletadm.dev/plugin created\n') });
+    expect(created.output).toContain('Start one: kubectl kubeletadm controller install');
+    expect((await cluster.get(rolloutRef('plugin')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 60 } }, paused: true });
+    expect(await plugin('resume', 'plugin')).toMatchObject({ code: 0, output: 'kubeletconfigrollout.kubeletadm.dev/plugin resumed\n' });
+    expect((await plugin('list', '-o', 'name')).output.split('\n')).toContain('kcr/plugin');
+    expect(await plugin('status', 'none')).toMatchObject({ code: 2, output: expect.stringContaining('kubectl kubeletadm rollout list') });
+    await cluster.delete(rolloutRef('plugin'));
+  }, 60_000);
 
   it('are carried out by the controller: canary, batches, a restart of the API server, two controllers, and kubectl wait', async () => {
     const names = ['n1', 'n2', 'n3', 'n4'];

@@ -158,7 +158,7 @@ it('rollout create warns of a value that the local configuration may permit, wit
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^warning: maxPods: must be 0 or more/m)]);
   await withConfigz({ maxPods: 110 });
   const known = await create('edge', '--all', '--set', 'maxPods=-1', '--dry-run');
-  expect([known.code, known.stderr]).toEqual([3, expect.stringMatching(/n1: .*maxPods.*ROLLOUT_REFUSED/)]);
+  expect([known.code, known.stderr]).toEqual([3, expect.stringMatching(/n\[1:4\].*maxPods.*ROLLOUT_REFUSED/)]);
 });
 
 describe('rollout status', () => {
