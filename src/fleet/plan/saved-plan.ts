@@ -7,8 +7,9 @@ import { digestOf } from '../../codec/json-text.ts';
 import { sourceToJson } from '../../codec/source.ts';
 import { type HostPlan, impactOfPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
-import { IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
+import { DEFAULT_ALLOWED, IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
 import { preparedRollout } from '../../maintenance/gates/rollout-settings.ts';
 import {
@@ -31,6 +32,14 @@ const optional = z.exactOptional;
 /** The highest impact of the changes; null: no running kubelet is changed. */
 const highestImpact = optional(z.nullable(z.enum(IMPACTS)));
 
+const runSettings = {
+  /** Absent: a host whose change would end pods is refused. */
+  allowPodLoss: optional(z.boolean()),
+  /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
+  allow: optional(z.enum(IMPACTS)),
+  ignorePreflightErrors: texts,
+};
+
 /** A plan in its saved and printed form: a stable interface without secrets. */
 const savedPlan = z
   .strictObject({
@@ -52,11 +61,7 @@ const savedPlan = z
     server: text,
     /** Command-line flags that affect the operations. */
     takeOver: z.boolean(),
-    /** Absent: a host whose change would end pods is refused. */
-    allowPodLoss: optional(z.boolean()),
-    /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
-    allow: optional(z.enum(IMPACTS)),
-    ignorePreflightErrors: texts,
+    ...runSettings,
     /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
     canary: optional(texts),
     /** Hosts changed at once: a number or a percentage, as in `--max-unavailable`. Absent: apply chooses. */
@@ -105,6 +110,16 @@ export interface PlanOutcome {
   readonly status: SavedHost['status'];
   readonly plan: HostPlan | null;
   readonly problems: readonly string[];
+}
+
+/** The settings of a run that a saved plan keeps. */
+export function savedRun({ podLoss, allow, ignorePreflightErrors }: RunSettings): Pick<SavedPlan, keyof typeof runSettings> {
+  return { ...(podLoss === 'warn' ? { allowPodLoss: true } : {}), allow: allow ?? DEFAULT_ALLOWED, ignorePreflightErrors };
+}
+
+/** The settings of the run that applies a plan: the run's own `allow` has precedence. */
+export function plannedRun({ allowPodLoss, allow, ignorePreflightErrors }: SavedPlan, run: RunSettings): RunSettings {
+  return { ...run, ignorePreflightErrors, allow: run.allow ?? allow, ...(allowPodLoss === true ? { podLoss: 'warn' } : {}) };
 }
 
 export const PLAN_VALID_FOR_MS = 24 * 3_600_000;

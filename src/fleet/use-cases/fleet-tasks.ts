@@ -6,7 +6,7 @@ import type { PreparedRollout } from '../../maintenance/gates/rollout-settings.t
 import { parseAmount } from '../amount.ts';
 import { selectHosts } from '../file/select.ts';
 import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
-import { hostsToApply, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
+import { hostsToApply, plannedRun, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
 import type { FleetFilePorts } from '../ports.ts';
 import type { FleetRunInput } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
@@ -100,7 +100,7 @@ async function tasksOfPlan(
     );
   const { plan, signer } = await readSavedPlan(services, { file: planFile, signers: request.signers });
   requireUnexpired(plan, planFile, services.clock.now());
-  const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
+  const { fleet, cluster, server, takeOver } = plan;
   if (request.bundle === undefined && plan.hosts.some(usesBundle))
     throw usageError(`${planFile} was made with a bundle`, 'Pass the same bundle: kubeletadm apply PLAN --bundle FILE');
   const tasks = hostsToApply(plan);
@@ -128,12 +128,7 @@ async function tasksOfPlan(
         ...request.rules,
         maxUnavailable: request.rules.maxUnavailable ?? parseAmount(plan.maxUnavailable ?? ''),
       },
-      run: {
-        ...request.run,
-        ignorePreflightErrors,
-        allow: request.run.allow ?? allow,
-        ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
-      },
+      run: plannedRun(plan, request.run),
     },
   };
 }

@@ -1,6 +1,5 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { formatAmount } from '../amount.ts';
@@ -13,6 +12,7 @@ import {
   type PlanOutcome,
   type SavedPlan,
   SIGNED_PLAN_VALID_FOR_MS,
+  savedRun,
   savePlan,
 } from '../plan/saved-plan.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -139,7 +139,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: FleetRunPorts,
-  { takeOver, rules: { maxUnavailable }, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
+  { takeOver, rules: { maxUnavailable }, run }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {
@@ -147,9 +147,7 @@ function contextOf(
     cluster: fleet.cluster,
     server: access?.apiServer.server ?? '',
     takeOver,
-    ...(podLoss === 'warn' ? { allowPodLoss: true } : {}),
-    allow: allow ?? DEFAULT_ALLOWED,
-    ignorePreflightErrors,
+    ...savedRun(run),
     ...(maxUnavailable === null ? {} : { maxUnavailable: formatAmount(maxUnavailable) }),
   };
 }
