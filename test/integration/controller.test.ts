@@ -7,7 +7,8 @@ import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-con
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { isCordoned } from '../../src/maintenance/node-hold.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
-import { drainPod } from '../support/drain-objects.ts';
+import { drainPod, scaled } from '../support/drain-objects.ts';
+import { put } from '../support/drain-world.ts';
 import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
 
 const NODES = ['n1', 'n2', 'n3', 'n4'];
@@ -48,6 +49,21 @@ describe('a rollout', () => {
     expect(world.fleet.mostUnavailable()).toBe(1);
     const { updateRevision, currentRevision } = await world.status('pods');
     expect(currentRevision).toBe(updateRevision);
+  });
+
+  it.each([
+    [{}, ['n1', 'n3']],
+    [{ topologyOrder: 'Spread' }, ['n1', 'n2']],
+  ])('changes zones one after the other, or spreads the nodes in progress over them: %o', async (order, first) => {
+    const world = await rolloutWorld(NODES);
+    const strategy = { ...QUICK.strategy, canary: { count: 0 }, maxUnavailable: 2, topologyKey: 'pool', ...order };
+    await world.create('pods', spec(50, { ...QUICK, strategy }));
+    const controller = world.controller();
+    await controller.run(5);
+    expect(await world.assigned()).toEqual(first);
+    await controller.run(60);
+    expect(await reason(world)).toBe('Complete Ready: Complete');
+    expect(world.fleet.mostUnavailable()).toBe(2);
   });
 
   it('stops at a failed canary; a new payload continues', async () => {
@@ -139,6 +155,32 @@ describe('a rollout', () => {
       await world.controller().run(120);
       expect(await reason(world)).toBe('Complete Ready: Complete');
       expect([cordoned, await podNames(world)]).toEqual([['n1', 'n2'], []]);
+    });
+
+    it('changes the next node when replacements of the evicted pods are Ready, or after settleSeconds', async () => {
+      for (const [settleSeconds, from, to] of [
+        [100, 60, 90],
+        [20, 35, 58],
+        [0, 15, 34],
+      ] as const) {
+        const world = await withPods();
+        put(world.fleet.cluster, scaled('ReplicaSet/web', 2));
+        world.fleet.plan.set(world.fleet.elapsedSeconds + 60, async () => {
+          for (const name of ['web-3', 'web-4']) await world.cluster.create(drainPod(name, 'another'));
+        });
+        const at = new Map<string, number>();
+        const startedAt = world.fleet.elapsedSeconds;
+        world.fleet.cluster.store.subscribe(({ object: { kind, metadata } }) => {
+          const isAssigned = kind === 'Node' && metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] !== undefined;
+          if (isAssigned && !at.has(metadata.name)) at.set(metadata.name, world.fleet.elapsedSeconds - startedAt);
+        });
+        const strategy = { ...DRAIN.strategy, minReadySeconds: 1, drain: { settleSeconds } };
+        await world.create('pods', spec(1, { ...DRAIN, strategy }));
+        await world.controller().run(150);
+        expect(await reason(world)).toBe('Complete Ready: Complete');
+        expect(at.get('n2'), `settleSeconds ${settleSeconds}`).toBeGreaterThan(from);
+        expect(at.get('n2'), `settleSeconds ${settleSeconds}`).toBeLessThan(to);
+      }
     });
 
     it('changes no node without the right to evict pods, and shows that in the status until it is granted', async () => {

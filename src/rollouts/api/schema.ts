@@ -119,18 +119,23 @@ const drain = z
       description: 'Also evict pods without a controller and pods with emptyDir volumes: these pods or their data are lost.',
     }),
     timeoutSeconds: z.int().min(1).max(MOST_SECONDS).default(600).meta({ description: 'Time limit for draining a node.' }),
+    settleSeconds: z.int().min(0).max(MOST_SECONDS).default(120).meta({
+      description: 'Time to wait until the controllers of evicted pods have as many Ready pods as before. Then the next node follows.',
+    }),
   })
   .meta({ description: 'How nodes are drained for changes of class drain and unsafe.' });
 
-const strategy = z
-  .strictObject({
+const strategy = ruled(
+  z.strictObject({
     canary: canary.prefault({}),
     order: z.array(labelSelector('Nodes of this step.')).max(16).optional().meta({
       description: 'Nodes of the first selector are changed first, and so on; nodes of no selector last.',
       'x-kubernetes-list-type': 'atomic',
     }),
-    topologyKey: labelKey.optional().meta({
-      description: 'Label such as topology.kubernetes.io/zone: all nodes with one value are changed before those of the next value.',
+    topologyKey: labelKey.optional().meta({ description: 'Label of the zone, such as topology.kubernetes.io/zone.' }),
+    topologyOrder: z.enum(['Sequential', 'Spread']).optional().meta({
+      description:
+        'Sequential (default): all nodes of one zone are changed before those of the next zone. Spread: nodes in progress are spread over the zones.',
     }),
     maxUnavailable: amount(
       `Nodes that are in progress or not Ready at the same time, as a number or a percentage of the selected nodes (rounded down, at least 1). At most ${MAX_IN_PROGRESS} nodes are in progress.`,
@@ -157,8 +162,13 @@ const strategy = z
     batchDurationSeconds: z.int().min(1).max(MOST_SECONDS).optional().meta({
       description: 'Expected duration of a batch, for windows. Default: 600 for the first batch, then the duration of the longest batch.',
     }),
-  })
-  .meta({ description: 'How the configuration reaches the nodes.' });
+  }),
+  {
+    cel: '!has(self.topologyOrder) || has(self.topologyKey)',
+    message: 'topologyOrder requires topologyKey',
+    holds: ({ topologyOrder, topologyKey }) => topologyOrder === undefined || topologyKey !== undefined,
+  },
+).meta({ description: 'How the configuration reaches the nodes.' });
 
 const specSchema = z
   .strictObject({

@@ -113,7 +113,8 @@ export class NodeChanges {
   }
 
   async #takeOutOfService(name: string, { impact, drain }: HowToChange): Promise<void> {
-    const policy = { isAllowed: true, isRequired: true, isForced: drain.force, timeoutMs: drain.timeoutSeconds * 1000 };
+    const limits = { timeoutMs: drain.timeoutSeconds * 1000, settleMs: drain.settleSeconds * 1000 };
+    const policy = { isAllowed: true, isRequired: true, isForced: drain.force, ...limits };
     const holds =
       this.#holds.get(name) ??
       nodeHolds({ ...this.#ports, signal: this.#signal(), reporter: this.#openReporter(), run: this.#run() }, policy);
@@ -121,7 +122,7 @@ export class NodeChanges {
     this.#holds.set(name, holds);
   }
 
-  /** Returns a node to service. */
+  /** Returns a node to service, and waits for replacements of its pods. A controller that is restarted meanwhile does not wait. */
   uncordon(name: string): void {
     const { cluster, reporter } = this.#ports;
     this.#execute(name, async () => {

@@ -158,7 +158,8 @@ function inProgress(member: Member, listed: ListedNode, observed: Observed): Mem
     return failed(member, { ...started, state, since: now.toISOString() }, issue === null ? why : `${why}: ${issue}`);
   }
   if (stage === 'changed') {
-    if (!member.node.isHeld) return { ...member, state: 'Updated' };
+    // After it was uncordoned, replacements of its pods may not be Ready.
+    if (!member.node.isHeld && !member.node.isBusy) return { ...member, state: 'Updated' };
     return { ...member, state: 'InProgress', entry: started, isReturned: true };
   }
   const waits = [limits.timeoutMs - elapsedMs, isOld ? NOTICE_MS - elapsedMs : limits.minReadyMs - (updatedMs ?? 0)].filter((ms) => ms > 0);

@@ -147,7 +147,8 @@ function planOf(
   const canary = amountOf(strategy.canary.count, nodes.length);
   const inBatches = isInBatches(observed);
   const { maxFailures: maxFail } = strategy;
-  const rules: RolloutRules = { canary, ...canaryOrder(observed, included), maxUnavailable, maxFail, othersDown, inBatches };
+  const order = strategy.topologyOrder === 'Spread' ? 'spread' : undefined;
+  const rules: RolloutRules = { canary, ...canaryOrder(observed, included), maxUnavailable, maxFail, othersDown, inBatches, order };
   const plan = step(
     included.map((member) => candidateOf(member, observed, 'forward')),
     rules,
@@ -180,18 +181,19 @@ function candidateOf(member: Member, observed: Observed, how: 'forward' | 'unfai
     isDown: isDown(node) || member.isRecovering,
     stage: how === 'forward' ? stageOf(member, observed) : 0,
     isExclusive: isControlPlaneNode(node.labels),
+    zone: node.labels[observed.rollout.spec.strategy.topologyKey ?? ''],
     member,
   };
 }
 
-/** Workers before control planes, then the step of `strategy.order`, then the value of `strategy.topologyKey`. */
+/** Workers before control planes, then the step of `strategy.order`, then the zone, unless nodes are spread over the zones. */
 function stageOf({ node }: Member, { nodes, rollout: { spec } }: Observed): number {
-  const { order = [], topologyKey } = spec.strategy;
+  const { order = [], topologyKey, topologyOrder } = spec.strategy;
   const step = order.findIndex((selector) => matchesLabels(selector, node.labels));
   const size = nodes.length + 1;
   const last = isControlPlaneNode(node.labels) ? (order.length + 1) * size : 0;
   const first = last + (step < 0 ? order.length : step) * size;
-  if (topologyKey === undefined) return first;
+  if (topologyKey === undefined || topologyOrder === 'Spread') return first;
   const values = [...new Set(nodes.map(({ labels }) => labels[topologyKey] ?? ''))].toSorted();
   return first + values.indexOf(node.labels[topologyKey] ?? '');
 }

@@ -70,6 +70,7 @@ describe('the CustomResourceDefinition', () => {
         ".spec.nodeSelector.matchExpressions[]: values are required for In and NotIn, and not allowed for Exists and DoesNotExist",
         ".spec.payload: exactly one of configMapRef and overlay is required",
         ".spec.payload.overlay: an overlay has fields of a KubeletConfiguration only, without apiVersion and kind",
+        ".spec.strategy: topologyOrder requires topologyKey",
         ".spec.strategy.canary.count: a number of at least 0, or a percentage from 0% to 100%",
         ".spec.strategy.maxUnavailable: a number of at least 1, or a percentage from 1% to 100%",
         ".spec.strategy.gates[]: exactly one of prometheus and job is required",

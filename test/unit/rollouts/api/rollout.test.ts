@@ -28,7 +28,7 @@ describe('readRollout', () => {
         minReadySeconds: 30,
         until: 'Trial',
         allow: 'new-pods-only',
-        drain: { force: false, timeoutSeconds: 600 },
+        drain: { force: false, timeoutSeconds: 600, settleSeconds: 120 },
       },
       paused: false,
       progressDeadlineSeconds: 900,

@@ -19,7 +19,7 @@ it('assigns no node after its rollout was deleted', async () => {
     resolve = done;
   });
   const desired = { namespace: 'kubeletadm-system', name: 'own', kubeletConfigKey: 'kubelet' };
-  const drain = { force: false, timeoutSeconds: 600 };
+  const drain = { force: false, timeoutSeconds: 600, settleSeconds: 0 };
   const how = { revision: 'pods-1', isRevert: false, impact: null, drain, record: () => recorded };
   changes.assign(readNodeConfig(node), { name: 'n1', desired, before: null }, how);
   const closed = changes.close();
@@ -42,7 +42,7 @@ it('changes no node that it may not drain', async () => {
   const reporter = recordingReporter();
   const ports = { cluster: denying, clock: fleet.clock, self, signal: new AbortController().signal, reporter };
   const changes = new NodeChanges(ports, { name: 'pods', uid: 'u' }, () => undefined);
-  const drain = { force: false, timeoutSeconds: 600 };
+  const drain = { force: false, timeoutSeconds: 600, settleSeconds: 0 };
   const how = { revision: 'pods-1', isRevert: false, impact: 'drain', drain, record: null } as const;
   const desired = { namespace: 'kubeletadm-system', name: 'own', kubeletConfigKey: 'kubelet' };
   changes.assign(readNodeConfig(node), { name: 'n1', desired, before: null }, how);
