@@ -5,6 +5,8 @@ export interface LocalRequest {
   readonly path: string;
   /** The Host header; empty: none. */
   readonly host: string;
+  /** Of a POST: its body, and headers that are empty if the request has none. */
+  readonly post?: { readonly origin: string; readonly contentType: string; readonly body: string };
 }
 
 /** The response to a request. */
@@ -36,7 +38,7 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
-/** Serves GET and HEAD on an address of the local host. */
+/** Serves GET, HEAD and small POST requests on an address of the local host. */
 export interface LocalServers {
   /**
    * @param port 0: a free one

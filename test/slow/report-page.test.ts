@@ -139,7 +139,7 @@ describe.skipIf(requirement('reports in a browser', chromium === null ? 'require
     ).toEqual([1_000, 1]);
     const press = (key: string): Promise<unknown> =>
       browser.evaluate(`document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: '${key}', bubbles: true }))`);
-    const focused = (): Promise<unknown> => browser.evaluate("document.getElementById('cell-text').textContent");
+    const focused = (): Promise<unknown> => browser.evaluate("document.querySelector('.cell-text').textContent");
     await browser.evaluate('document.querySelector(\'.cell[tabindex="0"]\').focus()');
     expect(await focused()).toMatch(/^edge-0000: changed/);
     await press('ArrowRight');
@@ -258,7 +258,7 @@ describe.skipIf(requirement('live pages in a browser', chromium === null ? 'requ
     // Failures first.
     expect(await text('.problems tbody tr')).toContain('kubelet not healthy');
     expect(await browser.evaluate('document.activeElement === window.kept && window.kept.title')).toMatch(/^edge-0005: changed/);
-    expect(await text('#cell-text')).toMatch(/^edge-0005: changed/);
+    expect(await text('.cell-text')).toMatch(/^edge-0005: changed/);
     expect(await browser.evaluate("document.getElementById('filter-text').value")).toBe('edge-0005');
     expect(await browser.evaluate("[...document.querySelectorAll('.cell')].filter((cell) => cell.checkVisibility()).length")).toBe(1);
     expect(await browser.evaluate(LOWEST_CONTRAST)).toMatchObject({ ratio: expect.toSatisfy((ratio: number) => ratio >= 4.5) });
@@ -270,7 +270,7 @@ describe.skipIf(requirement('live pages in a browser', chromium === null ? 'requ
     expect(await counts()).toContain('· 496 not started yet');
     await run.endUntil(1_000);
     await run.end();
-    await waitFor('#connection', /^The run has ended/);
+    await waitFor('#connection', /^The command has ended/);
     expect(await text('.verdict')).toContain('1000 hosts');
     expect(await text('#part-progress')).toBe('');
     expect(await browser.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);

@@ -5,11 +5,21 @@ import type { LocalResponse, LocalServers, LocalStream } from '../../base/local-
 const TEXT = 'text/plain; charset=utf-8';
 const NOT_FOUND: LocalResponse = { status: 404, type: TEXT, body: 'not found\n' };
 const FAILED: LocalResponse = { status: 500, type: TEXT, body: 'internal error\n' };
-const WRONG_METHOD: LocalResponse = { status: 405, type: TEXT, body: 'method not allowed\n', headers: { allow: 'GET, HEAD' } };
+const WRONG_METHOD: LocalResponse = { status: 405, type: TEXT, body: 'method not allowed\n', headers: { allow: 'GET, HEAD, POST' } };
+const TOO_LARGE: LocalResponse = { status: 413, type: TEXT, body: 'request too large\n' };
+/** The largest body of a POST, in bytes. */
+const MOST_BYTES = 16_384;
 
 /** @see LocalServers */
 export const serveLocal: LocalServers['serveLocal'] = async (host, port, answer) => {
-  const server = createServer((request, response) => respond(response, answerOf(request, answer), request.method === 'HEAD'));
+  const server = createServer((request, response) => {
+    if (request.method !== 'POST') return respond(response, answerOf(request, answer), request.method === 'HEAD');
+    // A client that leaves before the end of its body gets no answer.
+    readBody(request).then(
+      (body) => respond(response, body === null ? TOO_LARGE : answerOf(request, answer, body), false),
+      () => response.destroy(),
+    );
+  });
   server.headersTimeout = 5_000;
   server.requestTimeout = 5_000;
   server.maxConnections = 32;
@@ -27,11 +37,27 @@ export const serveLocal: LocalServers['serveLocal'] = async (host, port, answer)
   };
 };
 
-/** A failed answer is that of a request, and does not end the program. */
-function answerOf({ method = '', url = '/', headers }: IncomingMessage, answer: Parameters<typeof serveLocal>[2]): LocalResponse {
-  if (method !== 'GET' && method !== 'HEAD') return WRONG_METHOD;
+/** Reads a body to its end, so that the client gets an answer. Null: too large. */
+async function readBody(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= MOST_BYTES) chunks.push(chunk);
+  }
+  return size > MOST_BYTES ? null : Buffer.concat(chunks).toString('utf8');
+}
+
+/** A failed answer is that of a request, and does not end the program. @param body of a POST */
+function answerOf(
+  { method = '', url = '/', headers }: IncomingMessage,
+  answer: Parameters<typeof serveLocal>[2],
+  body?: string,
+): LocalResponse {
+  if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return WRONG_METHOD;
+  const post = body === undefined ? {} : { post: { origin: headers.origin ?? '', contentType: headers['content-type'] ?? '', body } };
   try {
-    return answer({ method, path: url.replace(/[?#].*$/s, ''), host: headers.host ?? '' }) ?? NOT_FOUND;
+    return answer({ method, path: url.replace(/[?#].*$/s, ''), host: headers.host ?? '', ...post }) ?? NOT_FOUND;
   } catch {
     return FAILED;
   }

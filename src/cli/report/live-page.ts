@@ -19,9 +19,15 @@ export type LivePagePorts = Pick<Services, 'clock' | 'output' | 'hostname' | 'ne
 interface PageSource {
   render(): RenderedPage;
   document(page: RenderedPage): string;
+  /**
+   * Does what a reader requests with a POST of the page; never fails. Absent: the page is read-only.
+   * @param request JSON from the network
+   * @returns the answer, as JSON
+   */
+  readonly act?: (request: unknown) => Promise<object>;
 }
 
-/** A page that follows a run. */
+/** A page that is served. */
 interface LivePage {
   /** Sends the last state to all readers, and closes the server; never fails, and takes at most a second. */
   end(): Promise<void>;
@@ -47,21 +53,22 @@ const HEADERS = {
 };
 
 /**
- * Serves a page that follows a run, and prints its URL. Its changes are sent as server-sent events, at most once a second
+ * Serves a page that follows a run or a cluster, and prints its URL. Its changes are sent as server-sent events, at most once a second
  * and less often if rendering is slow; without a reader nothing is rendered.
  * @throws AppError PAGE_NOT_SERVED (exit code 2)
  */
 export async function serveLivePage(services: LivePagePorts, address: PageAddress, source: PageSource): Promise<LivePage> {
   const { clock, output, hostname } = services;
   const secret = `${await services.newId()}${await services.newId()}`;
-  const readers = new Map<LocalStream, Partial<RenderedPage['parts']>>();
+  const readers = new Map<LocalStream, RenderedPage['parts']>();
   const page = cachedPage(services, source);
   const names = new Set(['localhost', hostname.toLowerCase(), address.host.toLowerCase()]);
   const server = await listen(services, address, (request) => {
     if (!isAllowedHost(request.host, names)) return refusal(421, 'unknown Host header');
-    const [, given = '', rest] = /^\/([^/]*)\/(events)?$/.exec(request.path) ?? [];
+    const [, given = '', rest] = /^\/([^/]*)\/(events|act)?$/.exec(request.path) ?? [];
     if (!isEqual(given, secret)) return null;
-    if (request.method !== 'GET') return { ...refusal(405, 'method not allowed'), headers: { ...HEADERS, allow: 'GET' } };
+    if (rest === 'act') return source.act === undefined ? null : actionResponse(request, source.act);
+    if (request.method !== 'GET') return wrongMethod('GET');
     if (rest === undefined)
       return { status: 200, type: 'text/html; charset=utf-8', headers: HEADERS, body: source.document(page.latest()) };
     if (readers.size >= MOST_READERS) return refusal(503, 'too many readers');
@@ -99,6 +106,28 @@ export async function serveLivePage(services: LivePagePorts, address: PageAddres
       await server.close();
     },
   };
+}
+
+/** Only the page itself may act: browsers send the origin of the page with each POST, and no other page knows the token. */
+function actionResponse({ host, post }: LocalRequest, act: NonNullable<PageSource['act']>): LocalResponse {
+  if (post === undefined) return wrongMethod('POST');
+  if (post.origin !== `http://${host}`) return refusal(403, 'the request is not from this page');
+  if (!/^application\/json(;|$)/.test(post.contentType)) return refusal(415, 'the content type is not application/json');
+  const request = parsedJson(post.body);
+  if (request === undefined) return refusal(400, 'the request is not JSON');
+  const stream = (reader: LocalStream): void =>
+    void act(request)
+      .catch((error: unknown) => ({ problem: messageOf(error) }))
+      .then((answer) => reader.end(JSON.stringify(answer)));
+  return { status: 200, type: 'application/json', headers: HEADERS, body: '', stream };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function listen(
@@ -152,7 +181,7 @@ function cachedPage({ clock }: Pick<LivePagePorts, 'clock'>, source: PageSource)
 }
 
 /** Sends the parts that differ from those the reader has. */
-function sendChanges(reader: LocalStream, readers: Map<LocalStream, Partial<RenderedPage['parts']>>, page: RenderedPage): void {
+function sendChanges(reader: LocalStream, readers: Map<LocalStream, RenderedPage['parts']>, page: RenderedPage): void {
   const known = readers.get(reader);
   if (known === undefined || reader.pending() > MOST_PENDING) return;
   const changed = changedParts(known, page);
@@ -161,13 +190,17 @@ function sendChanges(reader: LocalStream, readers: Map<LocalStream, Partial<Rend
   reader.send(eventOf('parts', page, changed));
 }
 
-function changedParts(known: Partial<RenderedPage['parts']>, { parts }: RenderedPage): Readonly<Record<string, string>> {
+function changedParts(known: RenderedPage['parts'], { parts }: RenderedPage): Readonly<Record<string, string>> {
   const before = new Map<string, string>(Object.entries(known));
   return Object.fromEntries(Object.entries(parts).filter(([part, html]) => before.get(part) !== html));
 }
 
 function eventOf(event: 'parts' | 'end', { title }: RenderedPage, parts: Readonly<Record<string, string>>): string {
   return `event: ${event}\ndata: ${JSON.stringify({ title, parts })}\n\n`;
+}
+
+function wrongMethod(allow: string): LocalResponse {
+  return { ...refusal(405, 'method not allowed'), headers: { ...HEADERS, allow } };
 }
 
 function refusal(status: number, text: string): LocalResponse {

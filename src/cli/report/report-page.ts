@@ -5,6 +5,7 @@ import { namesText } from '../../base/text/name-ranges.ts';
 import type { Text } from '../../base/text/styled.ts';
 import { shownChanges } from '../../fleet/plan/operations.ts';
 import type { FieldMatrix, ReportModel, ValueDistribution } from '../../fleet/report/report-model.ts';
+import type { Verdict } from '../../fleet/report/run-verdict.ts';
 import { certificateState, type SharedProblem, SOON_DAYS, STATUS_LEVELS } from '../../fleet/report/status-verdict.ts';
 import type { HostCertificate } from '../../fleet/use-cases/fleet-status.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
@@ -27,13 +28,13 @@ export interface LiveState {
 }
 
 /** The texts of a page, for `templates/report`. Null hides a part of the page. */
-export function pageOf(model: ReportModel, version: string, live: LiveState | null = null): PageTexts {
+export function pageOf(model: ReportModel, version: string, live: LiveState | null = null) {
   const { highestImpact: impact, verdict } = model;
   // Before the first progress of a run, the live display does not know its hosts.
   const total = Math.max(live?.view.total ?? 0, model.members.length);
   const parts = {
     progress: live === null ? null : progressView(live, total, model.endedAt.getTime()),
-    problems: orNull(model.problems.map(problemView)),
+    problems: problemsView(model.problems, model.noun),
     members: membersView(model),
     matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
     groups: orNull(groupViews(model.groups)),
@@ -46,17 +47,13 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
   const title = `kubeletadm ${[model.command, model.subject].filter(Boolean).join(': ')}`;
   return {
     title: live === null ? title : `${live.view.done}/${total} ${title}`,
-    head: { title, verdict: { ...verdict, sign: VERDICT_SIGNS[verdict.level] }, counts: countViews(model), impact, facts: factsOf(model) },
-    links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
-    ...parts,
-    footer: `Created by kubeletadm ${version}. The page loads nothing from other servers and contains no secrets.`,
+    parts: {
+      head: { title, verdict: verdictView(verdict), counts: countViews(model), impact, facts: factsOf(model) },
+      links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
+      ...parts,
+    } satisfies Record<Part, unknown>,
+    footer: footerOf(version),
   };
-}
-
-/** The texts of the parts of a page, by the names of their templates. */
-interface PageTexts extends Readonly<Record<Part, unknown>> {
-  readonly title: string;
-  readonly footer: string;
 }
 
 const SECTIONS = [
@@ -75,9 +72,18 @@ const SECTIONS = [
 /** The parts of a page that have a template each. */
 export const PARTS = ['head', 'links', ...SECTIONS.map(([part]) => part)] as const;
 
-export type Part = (typeof PARTS)[number];
+type Part = (typeof PARTS)[number];
 
 const VERDICT_SIGNS = { ok: '✓', warning: '!', error: '✗', active: '▸' } as const;
+
+/** A verdict with its sign, which says the same without colour. */
+export function verdictView(verdict: Verdict): object {
+  return { ...verdict, sign: VERDICT_SIGNS[verdict.level] };
+}
+
+export function footerOf(version: string): string {
+  return `Created by kubeletadm ${version}. The page loads nothing from other servers and contains no secrets.`;
+}
 
 function factsOf(model: ReportModel): readonly object[] {
   const { cluster, facts, startedAt, endedAt } = model;
@@ -144,10 +150,14 @@ function gateView({ gate, kind, batch, isPassed, attempts, durationMs, answer, o
   };
 }
 
-function problemView({ severity, hosts, problem }: SharedProblem): object {
-  const { code, message, hint = null } = problem;
-  const list = hosts.length === 0 ? { names: ['all'], isLong: false } : hostList(hosts);
-  return { severity, ...list, size: hostCount(hosts.length), place: placeOf(problem), message, hint, code };
+/** Problems as rows; null: none. @param empty shown instead of names for a problem without hosts */
+export function problemsView(problems: readonly SharedProblem[], noun: ReportModel['noun'], empty = 'all'): object | null {
+  const rows = problems.map(({ severity, hosts, problem }) => {
+    const { code, message, hint = null } = problem;
+    const list = hosts.length === 0 ? { names: [empty], isLong: false } : hostList(hosts);
+    return { severity, ...list, size: hostCount(hosts.length, noun), place: placeOf(problem), message, hint, code };
+  });
+  return rows.length === 0 ? null : { column: noun === 'host' ? 'Hosts' : 'Nodes', hasCode: rows.some(({ code }) => code !== null), rows };
 }
 
 /** Position and field path. */

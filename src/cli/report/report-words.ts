@@ -1,8 +1,8 @@
 import { nameRanges, sortedNames } from '../../base/text/name-ranges.ts';
 
 /** `1 host`, `20 hosts`. */
-export function hostCount(count: number): string {
-  return `${count} ${count === 1 ? 'host' : 'hosts'}`;
+export function hostCount(count: number, noun: 'host' | 'node' = 'host'): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** `0.4 s`, `12 s`, `1m05s`, `2h03m`. */

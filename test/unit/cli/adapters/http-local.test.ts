@@ -36,10 +36,30 @@ describe('a server on the local host', () => {
       throw new Error('a bug');
     };
     await withServer(broken, async (url) => {
-      const posted = await fetch(url, { method: 'POST', body: 'x' });
-      expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+      const put = await fetch(url, { method: 'PUT', body: 'x' });
+      expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+      expect((await fetch(url, { method: 'POST', body: 'x' })).status).toBe(500);
       expect((await fetch(url)).status).toBe(500);
       expect((await fetch(url)).status).toBe(500);
+    });
+  });
+
+  it('answers a POST with its body and its origin, up to 16 KiB', async () => {
+    const requests: LocalRequest[] = [];
+    const answer = (request: LocalRequest): LocalResponse => {
+      requests.push(request);
+      return { status: 200, type: 'text/plain', body: 'done' };
+    };
+    await withServer(answer, async (url) => {
+      const headers = { 'content-type': 'application/json', origin: 'http://other.example' };
+      const posted = await fetch(url, { method: 'POST', headers, body: '{"name":"ä"}' });
+      expect([posted.status, await posted.text()]).toEqual([200, 'done']);
+      expect(requests[0]).toMatchObject({
+        method: 'POST',
+        post: { origin: 'http://other.example', contentType: 'application/json', body: '{"name":"ä"}' },
+      });
+      expect((await fetch(url, { method: 'POST', body: 'x'.repeat(16_385) })).status).toBe(413);
+      expect(requests).toHaveLength(1);
     });
   });
 

@@ -4,7 +4,7 @@ import { AppError } from '../../../../src/base/errors.ts';
 import type { LocalRequest, LocalResponse, LocalStream } from '../../../../src/base/local-server.ts';
 import { type LivePagePorts, type PageAddress, serveLivePage } from '../../../../src/cli/report/live-page.ts';
 import type { RenderedPage } from '../../../../src/cli/report/render-report.ts';
-import { PARTS, type Part } from '../../../../src/cli/report/report-page.ts';
+import { PARTS } from '../../../../src/cli/report/report-page.ts';
 
 const LOOPBACK: PageAddress = { host: '127.0.0.1', port: 0 };
 const SECRET = 'aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb';
@@ -57,8 +57,10 @@ function fakeReader({ isSlow = false } = {}) {
   return { stream, events, leave: () => closed() };
 }
 
+type Act = (request: unknown) => Promise<object>;
+
 /** A served page whose head is the given text. */
-async function world({ address = LOOPBACK, listenError = null as Error | null } = {}) {
+async function world({ address = LOOPBACK, listenError = null as Error | null, act = undefined as Act | undefined } = {}) {
   const clock = manualClock();
   const errors: string[] = [];
   const ids = ['aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'];
@@ -85,8 +87,9 @@ async function world({ address = LOOPBACK, listenError = null as Error | null } 
       state.renderings++;
       if (state.isBroken) throw new Error('a bug of the page');
       const parts = Object.fromEntries(PARTS.map((part) => [part, part === 'head' ? state.head : '']));
-      return { title: 'a run', footer: '', parts: parts as Record<Part, string> };
+      return { title: 'a run', footer: '', parts };
     },
+    ...(act === undefined ? {} : { act }),
     document: ({ parts }) => `<html>${parts.head}`,
   });
   const get = (request: Partial<LocalRequest> = {}): LocalResponse | null =>
@@ -144,6 +147,60 @@ describe('the server of a live page', () => {
     const refused = await world({ listenError }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
     expect(refused).toMatchObject({ code: 'PAGE_NOT_SERVED', exitCode: 2 });
+  });
+});
+
+describe('the actions of a live page', () => {
+  const requests: unknown[] = [];
+  const act: Act = async (request) => {
+    requests.push(request);
+    if (request === 'fail') throw new Error('a bug');
+    return { message: 'done' };
+  };
+  const path = `/${SECRET}/act`;
+  const post = { origin: 'http://127.0.0.1:4711', contentType: 'application/json', body: '{"action":"pause"}' };
+
+  /** The JSON of a streamed answer. */
+  async function answerOf(response: LocalResponse | null): Promise<unknown> {
+    return new Promise((resolve) => {
+      const end = async (text: string): Promise<void> => resolve(JSON.parse(text));
+      response?.stream?.({ send: () => undefined, pending: () => 0, onClose: () => undefined, end });
+    });
+  }
+
+  it('are those of the page itself', async () => {
+    const { get } = await world({ act });
+    const response = get({ method: 'POST', path, post });
+    expect(response).toMatchObject({ status: 200, type: 'application/json', headers: { 'cache-control': 'no-store' } });
+    expect(await answerOf(response)).toEqual({ message: 'done' });
+    expect(requests).toEqual([{ action: 'pause' }]);
+    expect(await answerOf(get({ method: 'POST', path, post: { ...post, body: '"fail"' } }))).toEqual({ problem: 'a bug' });
+    const forwarded = { ...post, origin: 'http://localhost:8080' };
+    expect(get({ method: 'POST', path, host: 'localhost:8080', post: forwarded })).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ['another site', { post: { ...post, origin: 'http://evil.example' } }, 403],
+    ['another port of this host', { post: { ...post, origin: 'http://127.0.0.1:80' } }, 403],
+    ['another scheme', { post: { ...post, origin: 'https://127.0.0.1:4711' } }, 403],
+    ['a sandboxed frame', { post: { ...post, origin: 'null' } }, 403],
+    ['a client without an origin', { post: { ...post, origin: '' } }, 403],
+    ['a form', { post: { ...post, contentType: 'text/plain' } }, 415],
+    ['a body that is not JSON', { post: { ...post, body: '{' } }, 400],
+    ['a name of another site as Host', { host: 'evil.example', post: { ...post, origin: 'http://evil.example' } }, 421],
+  ])('refuses %s', async (_, request, status) => {
+    requests.length = 0;
+    const { get } = await world({ act });
+    expect(get({ method: 'POST', path, ...request })).toMatchObject({ status });
+    expect(requests).toEqual([]);
+  });
+
+  it('need POST and the token, and a page that has actions', async () => {
+    const { get } = await world({ act });
+    expect(get({ path })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+    expect(get({ method: 'POST', path: `/${SECRET}x/act`, post })).toBeNull();
+    expect(get({ method: 'POST', post })).toMatchObject({ status: 405, headers: { allow: 'GET' } });
+    expect((await world()).get({ method: 'POST', path, post })).toBeNull();
   });
 });
 
