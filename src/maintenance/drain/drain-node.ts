@@ -68,19 +68,18 @@ export async function drainNode(ports: DrainPorts, node: string, settings: Drain
   });
   if ('obstacle' in held) return result({ state: 'skipped', isOurs: false, why: held.obstacle.why, problem: null, pods: [] });
   const { isOurs } = held;
-  const mark = (conditions: Parameters<typeof markLifecycle>[2]): Promise<void> =>
-    isOurs ? markLifecycle(own.cluster, node, conditions, ports.run) : Promise.resolve();
+  const mark = async (conditions: Parameters<typeof markLifecycle>[2]): Promise<boolean> =>
+    !isOurs || markLifecycle(own.cluster, node, conditions, ports.run);
   const planned: Partial<Record<LifecycleCondition, string>> = settings.isForMaintenance ? { MaintenancePlanned: 'AdminRequested' } : {};
   try {
     if (isOurs) report(ports, node, 'NODE_CORDONED', 'cordoned');
-    await mark({ ...planned, DrainInProgress: 'AdminRequested' });
-    const { ended, state } = await evictPods(own, node, settings, isOurs);
-    const pods = [...state.pods.values()];
-    if (ended === 'drained') {
-      await mark({ ...planned, Drained: 'DrainCompleted' });
+    const evicted = (await mark({ ...planned, DrainInProgress: 'AdminRequested' })) ? await evictPods(own, node, settings, isOurs) : null;
+    const pods = [...(evicted?.state.pods.values() ?? [])];
+    if (evicted?.ended === 'drained' && (await mark({ ...planned, Drained: 'DrainCompleted' }))) {
       report(ports, node, 'NODE_DRAINED', `drained: ${pods.length} ${pods.length === 1 ? 'pod has' : 'pods have'} left`);
       return result({ state: 'drained', isOurs, why: '', problem: null, pods });
     }
+    const ended = evicted === null || evicted.ended === 'drained' ? 'lost' : evicted.ended;
     const problem = ended === 'lost' ? holdLost(node) : drainFailed(node, ended, pods, settings.timeoutMs);
     if (isOurs) await giveBack(own, node);
     return result({ state: 'failed', isOurs, why: problem.message, problem, pods });

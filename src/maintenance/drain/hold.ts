@@ -108,15 +108,22 @@ export async function releaseHold(cluster: Cluster, name: string, isOwn: (owner:
   return released === true;
 }
 
-/** Sets the lifecycle conditions of a held node: those given are True, the others of this program are removed. */
+/**
+ * Sets the lifecycle conditions of a node that the run holds: those given are True, the others of this program are removed.
+ * @returns false: another run has taken the node over, or it was uncordoned or deleted
+ */
 export async function markLifecycle(
   cluster: Cluster,
   name: string,
   conditions: Readonly<Partial<Record<LifecycleCondition, string>>>,
-  { self, clock, reason }: Pick<HoldRun, 'self' | 'clock' | 'reason'>,
-): Promise<void> {
-  const node = await cluster.get(nodeRef(name));
-  if (node !== null) await setConditions(cluster, node, conditions, conditionMessage({ self, reason }), clock.now());
+  run: HoldRun,
+): Promise<boolean> {
+  const marked = await withNode(cluster, name, async (node) => {
+    if (cordonOwner(node)?.run !== run.run || !isCordoned(node)) return false;
+    await setConditions(cluster, node, conditions, conditionMessage(run), run.clock.now());
+    return true;
+  });
+  return marked === true;
 }
 
 /** The message of the conditions of a run. */
@@ -124,7 +131,10 @@ export function conditionMessage({ self, reason }: Pick<HoldRun, 'self' | 'reaso
   return `${CONDITION_MARK}${reason}, by ${self.name}`;
 }
 
-/** Sets these lifecycle conditions to True, and removes the others of this program. No request if nothing changes. */
+/**
+ * Sets these lifecycle conditions to True, and removes the others of this program. No request if nothing changes.
+ * @throws AppError CLUSTER_CONFLICT if the node has changed since: another run may hold it now
+ */
 export async function setConditions(
   cluster: Cluster,
   node: KubeObject,
@@ -142,8 +152,9 @@ export async function setConditions(
     }
     return current?.message?.startsWith(CONDITION_MARK) === true ? [{ type, $patch: 'delete' }] : [];
   });
-  if (conditions.length > 0)
-    await cluster.patch(nodeRef(node.metadata.name), 'strategic', { status: { conditions } }, { subresource: 'status' });
+  if (conditions.length === 0) return;
+  const change = { metadata: versionOf(node), status: { conditions } };
+  await cluster.patch(nodeRef(node.metadata.name), 'strategic', change, { subresource: 'status' });
 }
 
 function ownerOf({ run, self, clock, reason }: HoldRun, since: string | null): CordonOwner {
@@ -153,17 +164,20 @@ function ownerOf({ run, self, clock, reason }: HoldRun, since: string | null): C
 
 async function patchNode(
   cluster: Cluster,
-  { metadata }: KubeObject,
+  node: KubeObject,
   { annotation, unschedulable }: { readonly annotation: CordonOwner | null; readonly unschedulable?: boolean },
 ): Promise<void> {
   const annotations = { [CORDON_ANNOTATION]: annotation === null ? null : JSON.stringify(annotation) };
   const spec = unschedulable === undefined ? {} : { spec: { unschedulable: unschedulable ? true : null } };
-  const version = metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion };
-  await cluster.patch(nodeRef(metadata.name), 'merge', { metadata: { annotations, ...version }, ...spec });
+  await cluster.patch(nodeRef(node.metadata.name), 'merge', { metadata: { annotations, ...versionOf(node) }, ...spec });
+}
+
+function versionOf({ metadata: { resourceVersion } }: KubeObject): JsonObject {
+  return resourceVersion === undefined ? {} : { resourceVersion };
 }
 
 /** Repeats the work on a newer Node after a conflict. @returns null: no such Node */
-async function withNode<T>(cluster: Cluster, name: string, work: (node: KubeObject) => Promise<T>): Promise<T | null> {
+export async function withNode<T>(cluster: Cluster, name: string, work: (node: KubeObject) => Promise<T>): Promise<T | null> {
   for (let attempt = 1; ; attempt++) {
     const node = await cluster.get(nodeRef(name));
     if (node === null) return null;

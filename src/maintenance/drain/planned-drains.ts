@@ -4,7 +4,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { cordonOwner, obstacleOf } from '../node-hold.ts';
-import { conditionMessage, type HoldRun, nodeRef, setConditions } from './hold.ts';
+import { conditionMessage, type HoldRun, setConditions, withNode } from './hold.ts';
 
 /**
  * The nodes that a run is going to drain. Their condition MaintenancePlanned is set as soon as the run has planned the drain,
@@ -23,10 +23,9 @@ const AT_ONCE = 8;
 export function plannedDrains(run: HoldRun): PlannedDrains {
   const planned = new Map<string, Cluster>();
   const message = conditionMessage(run);
-  const mark = async (cluster: Cluster, name: string): Promise<void> => {
-    const node = await cluster.get(nodeRef(name));
+  const mark = async (node: KubeObject, cluster: Cluster): Promise<void> => {
     const now = run.clock.now();
-    if (node === null || cordonOwner(node) !== null || obstacleOf(node, { ...run, now }) !== null) return;
+    if (cordonOwner(node) !== null || obstacleOf(node, { ...run, now }) !== null) return;
     await setConditions(cluster, node, { MaintenancePlanned: 'AdminRequested' }, message, now);
   };
   const remove = async (name: string): Promise<void> => {
@@ -38,7 +37,7 @@ export function plannedDrains(run: HoldRun): PlannedDrains {
     add: async (cluster, nodes) => {
       const added = nodes.filter((name) => !planned.has(name));
       for (const name of added) planned.set(name, cluster);
-      await inParallel(added, AT_ONCE, (name) => unlessRefused(mark(cluster, name)));
+      await inParallel(added, AT_ONCE, (name) => unlessRefused(withNode(cluster, name, (node) => mark(node, cluster))));
     },
     remove,
     removeAll: async () => void (await inParallel([...planned.keys()], AT_ONCE, remove)),
@@ -51,10 +50,12 @@ export function plannedDrains(run: HoldRun): PlannedDrains {
  * @returns whether it was removed
  */
 export async function removePlanned(cluster: Cluster, name: string, isOwn: (node: KubeObject) => boolean): Promise<boolean> {
-  const node = await cluster.get(nodeRef(name));
-  if (node === null || cordonOwner(node) !== null || !isOwn(node)) return false;
-  await setConditions(cluster, node, {}, '');
-  return true;
+  const removed = await withNode(cluster, name, async (node) => {
+    if (cordonOwner(node) !== null || !isOwn(node)) return false;
+    await setConditions(cluster, node, {}, '');
+    return true;
+  });
+  return removed === true;
 }
 
 /** The message of the condition; null: it is not set. */

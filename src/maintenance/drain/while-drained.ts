@@ -9,7 +9,7 @@ import { drainForecaster } from '../forecast/forecast.ts';
 import { readClusterView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { type DrainPorts, drainNode, giveBack } from './drain-node.ts';
-import { drainForbidden, drainRefused, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
+import { drainForbidden, drainRefused, holdLost, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
 import { markLifecycle, nodeRef, renewHold } from './hold.ts';
 import { type EvictedWorkload, readEvictedWorkloads, waitSettled } from './settle.ts';
 
@@ -80,10 +80,11 @@ export function nodeHolds(ports: DrainPorts, policy: Policy): NodeHolds {
       const workloads = needsDrain(impact) ? await takeOutOfService(ports, node, policy) : null;
       if (workloads === null) return;
       const conditions = { Drained: 'DrainCompleted', MaintenanceInProgress: 'AdminRequested' };
-      await markLifecycle(ports.cluster, node, conditions, ports.run).catch(async (error: unknown) => {
+      const isHeld = await markLifecycle(ports.cluster, node, conditions, ports.run).catch(async (error: unknown) => {
         await giveBack(ports, node);
         throw error;
       });
+      if (!isHeld) throw new AppError(holdLost(node), { exitCode: 3 });
       const stop = new AbortController();
       const renewing = renewUntil(ports, node, stop.signal);
       const stopRenewing = async (): Promise<void> => {
