@@ -20,11 +20,11 @@ import {
   listRollouts,
 } from '../rollouts/use-cases/find-rollouts.ts';
 import {
-  chosenRevision,
   payloadChanges,
-  presentRevision,
   type RolloutRevision,
   readRevisions,
+  revisionChanges,
+  revisionState,
   runningChanges,
   setPaused,
   undoRollout,
@@ -230,13 +230,6 @@ function fieldsCell(fields: readonly FieldChange[]): string {
   return fields.length === 0 ? 'none' : fields.map(formatFieldChange).join(', ');
 }
 
-function revisionState(rollout: Rollout, { name }: RolloutRevision): 'failed' | 'current' | 'rolling out' | null {
-  const { failedRevision, currentRevision } = rollout.status;
-  if (name === failedRevision) return 'failed';
-  if (name === currentRevision) return 'current';
-  return name === presentRevision(rollout) ? 'rolling out' : null;
-}
-
 /** `rollout diff NAME`. Exit code 6 with `--exit-code` if fields differ. */
 export async function runRolloutDiff(services: Services, request: DiffRequest): Promise<ExitCode> {
   const { lines, document, isEqual } = await withCluster(services, request.cluster, (cluster) =>
@@ -267,11 +260,7 @@ async function runningDiff(cluster: Cluster, name: string): Promise<Diff> {
 }
 
 async function revisionDiff(cluster: Cluster, { name, revision, toRevision }: DiffRequest): Promise<Diff> {
-  const { rollout } = await findRollout(cluster, name);
-  const revisions = await readRevisions(cluster, rollout);
-  const from = chosenRevision(rollout, revisions, revision);
-  const to = toRevision === undefined ? rollout.spec : chosenRevision(rollout, revisions, toRevision);
-  const fields = await payloadChanges(cluster, from.payload, to.payload);
+  const { from, fields } = await revisionChanges(cluster, name, { revision, toRevision });
   const isEqual = fields !== null && fields.length === 0;
   const document = {
     rollout: name,

@@ -7,6 +7,7 @@ import { findPayload } from '../../dynamic/workflows/assign-config.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { withoutHeader } from '../../kubelet/documents/decode.ts';
@@ -30,11 +31,18 @@ export interface RolloutRevision {
 }
 
 /** The revisions that the controller has recorded, oldest first. */
-export async function readRevisions(cluster: Cluster, { name, uid }: Rollout): Promise<readonly RolloutRevision[]> {
-  const kind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
-  const { items } = await cluster.list(kind, { labelSelector: `${REVISION_LABEL}=${name}` });
-  const revisions = items.flatMap((object): readonly RolloutRevision[] => {
+export async function readRevisions(cluster: Cluster, rollout: Rollout): Promise<readonly RolloutRevision[]> {
+  const { items } = await cluster.list(REVISION_KIND, { labelSelector: `${REVISION_LABEL}=${rollout.name}` });
+  return revisionsIn(items, rollout);
+}
+
+export const REVISION_KIND = { apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
+
+/** The revisions of a rollout among ControllerRevisions, oldest first. */
+export function revisionsIn(objects: readonly KubeObject[], { name, uid }: Rollout): readonly RolloutRevision[] {
+  const revisions = objects.flatMap((object): readonly RolloutRevision[] => {
     const { metadata } = object;
+    if (metadata.labels?.[REVISION_LABEL] !== name) return [];
     const owners = Array.isArray(metadata.ownerReferences) ? metadata.ownerReferences.filter(isJsonObject) : [];
     const payload = rolloutSchema.spec.shape.payload.safeParse(objectAt(object, 'data.spec').payload);
     // Another object had the same name before.
@@ -53,6 +61,13 @@ function namespaceOf({ spec, status }: Rollout): string {
 /** The name of the revision of `spec.payload`, which the controller may not have recorded yet. */
 export function presentRevision(rollout: Rollout): string {
   return revisionOf(rollout, namespaceOf(rollout)).name;
+}
+
+export function revisionState(rollout: Rollout, { name }: RolloutRevision): 'failed' | 'current' | 'rolling out' | null {
+  const { failedRevision, currentRevision } = rollout.status;
+  if (name === failedRevision) return 'failed';
+  if (name === currentRevision) return 'current';
+  return name === presentRevision(rollout) ? 'rolling out' : null;
 }
 
 /**
@@ -89,13 +104,30 @@ async function fieldsOf(cluster: Cluster, { overlay, configMapRef }: RolloutSpec
  * The revision with a number; without one, the newest revision that is not that of `spec.payload`.
  * @throws AppError ROLLOUT_NO_REVISION (exit code 2)
  */
-export function chosenRevision(rollout: Rollout, revisions: readonly RolloutRevision[], number: number | undefined): RolloutRevision {
+function chosenRevision(rollout: Rollout, revisions: readonly RolloutRevision[], number: number | undefined): RolloutRevision {
   const present = presentRevision(rollout);
   const found = number === undefined ? revisions.findLast(({ name }) => name !== present) : revisions.find((one) => one.number === number);
   if (found !== undefined) return found;
   const message = number === undefined ? 'there is no earlier revision' : `there is no revision ${number}`;
   const hint = `List the revisions: kubeletadm rollout history ${rollout.name}`;
   throw new AppError({ code: 'ROLLOUT_NO_REVISION', message: `rollout ${rollout.name}: ${message}`, hint }, { exitCode: 2 });
+}
+
+/**
+ * The fields that differ between a revision and another one, as of `payloadChanges`.
+ * @param options.toRevision undefined: `spec.payload`
+ * @throws AppError ROLLOUT_NO_REVISION (exit code 2)
+ */
+export async function revisionChanges(
+  cluster: Cluster,
+  name: string,
+  { revision, toRevision }: { readonly revision: number | undefined; readonly toRevision: number | undefined },
+) {
+  const { rollout } = await findRollout(cluster, name);
+  const revisions = await readRevisions(cluster, rollout);
+  const from = chosenRevision(rollout, revisions, revision);
+  const to = toRevision === undefined ? rollout.spec : chosenRevision(rollout, revisions, toRevision);
+  return { from, fields: await payloadChanges(cluster, from.payload, to.payload) };
 }
 
 /**
