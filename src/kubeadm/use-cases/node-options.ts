@@ -8,7 +8,7 @@ import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/layers/patch-files.ts';
-import type { FieldSetting } from '../../kubelet/layers/setting.ts';
+import { type FieldSetting, requirePossibleSettings } from '../../kubelet/layers/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { kubeletStart } from '../phases/kubelet-start.ts';
 import type { TemplateSource } from '../ports.ts';
@@ -40,7 +40,10 @@ export interface ReadNodeOptions extends NodeOptions {
   readonly staticPodPatches: readonly PlannedPatch[];
 }
 
-/** Reads the node options that init and join share, from files and flags. */
+/**
+ * Reads the node options that init and join share, from files and flags.
+ * @throws AppError with exit code 2 for an invalid file, and for a `--set` that no version of the kubelet accepts
+ */
 export async function readNodeOptions(
   services: TemplateSource & Pick<LocalFiles, 'input'>,
   {
@@ -69,9 +72,11 @@ export async function readNodeOptions(
   const directory = document?.patches?.directory;
   const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
   const run = withDocument(ofCommandLine, document);
+  const catalogue = await loadCatalogue();
+  requirePossibleSettings(node.settings, catalogue);
   return {
     templates: await services.templates(),
-    catalogue: await loadCatalogue(),
+    catalogue,
     groups: new NodeGroups(),
     nodeRegistration: {
       ...registration,

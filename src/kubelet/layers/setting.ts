@@ -1,8 +1,8 @@
-import { AppError, usageError } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem, usageError } from '../../base/errors.ts';
 import { isJsonObject, type Json } from '../../base/json.ts';
 import { parseSource } from '../../codec/source.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import { type Catalogue, DEFAULT_MINOR, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../catalogue/catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
 import { splitSetting } from './setting-form.ts';
 
@@ -27,6 +27,33 @@ export function parseSetting(text: string, minor: Minor, catalogue: Catalogue): 
   const { path, type } = resolvePath(field, catalogue.configurationType(minor), source);
   if (given === 'null') return { path, value: null, source };
   return { path, value: decodeValue(path, valueText(given, type), source, minor, catalogue), source };
+}
+
+/**
+ * Checks `--set` before the version of the kubelet is known, which may require a cluster: each must be valid for some minor.
+ * @throws AppError with the problems for the default minor, exit code 2
+ */
+export function requirePossibleSettings(settings: readonly string[], catalogue: Catalogue): void {
+  const minors = Array.from({ length: NEWEST_MINOR - OLDEST_MINOR + 1 }, (_, i) => NEWEST_MINOR - i);
+  const isPossible = (text: string): boolean => minors.some((minor) => isValidSetting(text, minor, catalogue));
+  const problems = settings
+    .filter((text) => !isPossible(text))
+    .flatMap((text) => problemsOf(() => parseSetting(text, DEFAULT_MINOR, catalogue)));
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+}
+
+function isValidSetting(text: string, minor: Minor, catalogue: Catalogue): boolean {
+  return problemsOf(() => parseSetting(text, minor, catalogue)).length === 0;
+}
+
+function problemsOf(work: () => unknown): readonly Problem[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if (isAppError(error)) return error.problems;
+    throw error;
+  }
 }
 
 /** Resolves a path along the type: a map uses the rest of the path as its key, dots included. */
