@@ -1,20 +1,10 @@
-// npm run package: builds all artefacts of a release into dist/.
-//
-//   npm run package                     for x64 and arm64
-//   npm run package -- --arch x64       for one architecture
-//   npm run package -- --only deb       one kind of artefact: npm, sea, deb, rpm, image, sbom or krew (repeatable)
-//   npm run package -- --only krew --release-url URL
-//                                       archives and manifest of the plugin for kubectl; URL is where they will be published
-//   npm run package -- --out DIR        into another directory than dist
-//   npm run package -- --check          builds twice and fails if any byte differs
-//
-// SOURCE_DATE_EPOCH is the time in the artefacts; default: the time of the last commit.
+// npm run package: builds the artefacts of a release into dist/, see npm run package -- --help.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command, Option } from 'commander';
 import { debOf } from './deb.ts';
 import { krewArchive, krewManifest } from './krew.ts';
 import { EMBEDDED_NODE, nodeBinary } from './node-binaries.ts';
@@ -24,28 +14,34 @@ import { sbomOf } from './sbom.ts';
 import { type Architecture, PACKAGE_TEXTS, systemFiles } from './system-package.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { values: options } = parseArgs({
-  options: {
-    arch: { type: 'string', multiple: true, default: ['x64', 'arm64'] },
-    check: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [] },
-    out: { type: 'string', default: join(root, 'dist') },
-    'release-url': { type: 'string' },
-  },
-});
+const ARCHITECTURES = ['x64', 'arm64'] as const;
+const KINDS = ['npm', 'sea', 'deb', 'rpm', 'image', 'sbom', 'krew'];
+interface PackageOptions {
+  readonly arch: readonly Architecture[];
+  readonly check: boolean;
+  readonly only: readonly string[];
+  readonly out: string;
+  readonly releaseUrl?: string;
+}
+const command = new Command('npm run package --')
+  .description('Build the artefacts of a release')
+  .addOption(new Option('--arch <arch...>', 'architectures').choices(ARCHITECTURES).default([...ARCHITECTURES]))
+  .addOption(new Option('--only <kind...>', 'only these kinds of artefacts').choices(KINDS).default([], 'all'))
+  .option('--release-url <url>', 'address under which the archives will be published, for the manifest of --only krew')
+  .option('--out <dir>', 'directory of the artefacts', join(root, 'dist'))
+  .option('--check', 'build twice, and fail if any byte differs', false)
+  .addHelpText('after', '\nSOURCE_DATE_EPOCH is the time in the artefacts; default: the time of the last commit.')
+  .allowExcessArguments(false)
+  .parse();
+const options = command.opts<PackageOptions>();
 const out = resolve(options.out);
 const SUMS = join(out, 'SHA256SUMS');
-const unknown = options.arch.find((arch) => arch !== 'x64' && arch !== 'arm64');
-if (unknown !== undefined) throw new Error(`--arch ${unknown}: supported are x64 and arm64`);
-const KINDS = ['npm', 'sea', 'deb', 'rpm', 'image', 'sbom', 'krew'];
-const unknownKind = options.only.find((kind) => !KINDS.includes(kind));
-if (unknownKind !== undefined) throw new Error(`--only ${unknownKind}: supported are ${KINDS.join(', ')}`);
 const builds = (...kinds: readonly string[]): boolean => options.only.length === 0 || kinds.some((kind) => options.only.includes(kind));
-const releaseUrl = options['release-url'];
-if (releaseUrl !== undefined && !URL.canParse(releaseUrl)) throw new Error(`--release-url ${releaseUrl}: not a URL`);
+const { releaseUrl } = options;
+if (releaseUrl !== undefined && !URL.canParse(releaseUrl)) command.error(`error: --release-url ${releaseUrl}: not a URL`);
 if (options.only.includes('krew') && releaseUrl === undefined)
-  throw new Error('--only krew requires --release-url URL, the address under which the archives will be published');
-const architectures = options.arch as readonly Architecture[];
+  command.error('error: --only krew requires --release-url URL, the address under which the archives will be published');
+const architectures = options.arch;
 const { name, version, license, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
   Record<'name' | 'version' | 'license' | 'description', string>
 >;
