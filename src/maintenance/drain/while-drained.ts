@@ -6,7 +6,7 @@ import { mayDrain } from '../../kube/has-permission.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { type DrainRules, hasPodsToEvict } from '../forecast/drain-pod.ts';
 import { drainForecaster } from '../forecast/forecast.ts';
-import { readClusterView } from '../forecast/read-cluster-view.ts';
+import { readNodeView } from '../forecast/read-cluster-view.ts';
 import { obstacleOf, RENEW_MS } from '../node-hold.ts';
 import { type DrainPorts, drainNode, giveBack } from './drain-node.ts';
 import { drainForbidden, drainRefused, holdLost, nodeHeld, nodeLeftToFail, nodeNotDrained, notDrainedWarning } from './drain-problems.ts';
@@ -129,7 +129,7 @@ async function takeOutOfService(ports: DrainPorts, node: string, policy: Policy)
   }
   const rules = rulesOfPolicy(policy);
   if (!isDrained) {
-    const forecast = drainForecaster(await readClusterView(cluster));
+    const forecast = drainForecaster(await readNodeView(cluster, pods));
     const refusal = drainRefused(forecast([node], rules, policy.timeoutMs));
     if (refusal !== null) throw refusal;
   }

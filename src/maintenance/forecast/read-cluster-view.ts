@@ -18,26 +18,56 @@ const AT_ONCE = 8;
  * @throws AppError of `Cluster`, if nodes, pods or budgets cannot be read
  */
 export async function readClusterView(cluster: Cluster): Promise<ClusterView> {
-  const minor = parseMinor(await cluster.version());
-  const policy = minor !== null && minor < 21 ? 'policy/v1beta1' : 'policy/v1';
-  const optional = (apiVersion: string, kind: string) =>
-    unlessRefused(cluster.list({ apiVersion, kind })).then((found) => found?.items ?? null);
-  const [nodes, pods, budgets, claims, volumes, daemonSets] = await Promise.all([
+  const [nodes, pods, { budgets, daemonSets }, claims, volumes] = await Promise.all([
     cluster.list({ apiVersion: 'v1', kind: 'Node' }),
     cluster.list({ apiVersion: 'v1', kind: 'Pod' }),
-    cluster.list({ apiVersion: policy, kind: 'PodDisruptionBudget' }),
-    optional('v1', 'PersistentVolumeClaim'),
-    optional('v1', 'PersistentVolume'),
-    optional('apps/v1', 'DaemonSet'),
+    readPolicies(cluster),
+    listIfPermitted(cluster, 'v1', 'PersistentVolumeClaim'),
+    listIfPermitted(cluster, 'v1', 'PersistentVolume'),
   ]);
   return {
     nodes: nodes.items,
     pods: pods.items,
-    budgets: budgets.items,
+    budgets,
     volumes: localVolumes(claims ?? [], volumes ?? []),
-    scales: await readScales(cluster, pods.items, budgets.items),
+    scales: await readScales(cluster, pods.items, budgets),
+    daemonSets,
+  };
+}
+
+/**
+ * Reads what decides whether the drain of one node is refused. Of pods on other nodes, only those are read that may have the
+ * same budget as a pod of the node, if it allows no eviction. Whether other nodes have room is not known then.
+ * @param pods those of the node
+ * @throws AppError of `Cluster`
+ */
+export async function readNodeView(cluster: Cluster, pods: readonly KubeObject[]): Promise<ClusterView> {
+  const { budgets, daemonSets } = await readPolicies(cluster);
+  const coveringOf = budgetIndex(budgets.map(readBudget));
+  const evicted = pods.map(readDrainPod).filter(({ kind }) => kind === 'evictable');
+  const strict = evicted.flatMap(coveringOf).filter(({ disruptionsAllowed }) => disruptionsAllowed === 0);
+  const namespaces = [...new Set(strict.map(({ namespace }) => namespace))];
+  const found = await inParallel(namespaces, AT_ONCE, (namespace) => cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace }));
+  const all = new Map([...pods, ...found.flatMap(({ items }) => items)].map((pod) => [readDrainPod(pod).name, pod]));
+  const relevant = [...all.values()];
+  return { nodes: [], pods: relevant, budgets, volumes: new Map(), scales: await readScales(cluster, relevant, budgets), daemonSets };
+}
+
+async function readPolicies(cluster: Cluster) {
+  const minor = parseMinor(await cluster.version());
+  const policy = minor !== null && minor < 21 ? 'policy/v1beta1' : 'policy/v1';
+  const [budgets, daemonSets] = await Promise.all([
+    cluster.list({ apiVersion: policy, kind: 'PodDisruptionBudget' }),
+    listIfPermitted(cluster, 'apps/v1', 'DaemonSet'),
+  ]);
+  return {
+    budgets: budgets.items,
     daemonSets: daemonSets === null ? null : new Set(daemonSets.flatMap(({ metadata }) => metadata.uid ?? [])),
   };
+}
+
+async function listIfPermitted(cluster: Cluster, apiVersion: string, kind: string): Promise<readonly KubeObject[] | null> {
+  return (await unlessRefused(cluster.list({ apiVersion, kind })))?.items ?? null;
 }
 
 function localVolumes(claims: readonly KubeObject[], volumes: readonly KubeObject[]): ClusterView['volumes'] {
