@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/host/access/host.ts';
 import { observe } from '../../src/host/access/observe.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { kubeletAcceptance, queriedKubelet } from '../../src/kubelet/facts/kubelet-acceptance.ts';
+import { programsOf } from '../support/control-plane-images.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';
@@ -69,6 +70,7 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
         `--config=${directory}/config.yaml`,
         `--cert-dir=${directory}/pki`,
         `--root-dir=${directory}/root`,
+        '--client-ca-file=',
         '--lock-file=',
         '--exit-on-lock-contention=true',
       ]);
@@ -92,38 +94,47 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
 });
 
 const assets = process.env.KUBEBUILDER_ASSETS ?? '';
-const kubelet = join(assets, 'kubelet');
-const missing = assets !== '' && existsSync(kubelet) ? null : 'KUBEBUILDER_ASSETS names no folder with kubelet';
+const kubelets = [
+  { which: 'a real kubelet', kubelet: join(assets, 'kubelet'), variable: 'KUBEBUILDER_ASSETS' },
+  { which: 'a real kubelet 1.35', kubelet: join(programsOf('v1.35.6') ?? '', 'kubelet'), variable: 'KUBERNETES_VERSIONS_DIR' },
+];
 
-describe.skipIf(requirement('asking a real kubelet', missing))('validation by a real kubelet', () => {
-  const host = hostOverTransport(shellTransport({ shell: ['/bin/sh'] }), { nonce });
-  const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
-    observe(
-      host,
-      kubeletAcceptance(
-        kubelet,
-        `${HEADER}failCgroupV1: false\n${config}`,
-        flags.map(([name, value]) => ({ name, value })),
-      ),
-    );
+describe.each(kubelets)('validation by $which', ({ which, kubelet, variable }) => {
+  const missing = isAbsolute(kubelet) && existsSync(kubelet) ? null : `${variable} names no folder with it`;
+  describe.skipIf(requirement(`asking ${which}`, missing))('here', () => {
+    const host = hostOverTransport(shellTransport({ shell: ['/bin/sh'] }), { nonce });
+    const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
+      observe(
+        host,
+        kubeletAcceptance(
+          kubelet,
+          `${HEADER}failCgroupV1: false\n${config}`,
+          flags.map(([name, value]) => ({ name, value })),
+        ),
+      );
 
-  it('detects its version', async () => {
-    expect(await observe(host, queriedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
-  });
+    it('detects its version', async () => {
+      expect(await observe(host, queriedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
+    });
 
-  it('accepts a valid configuration, and leaves no process', async () => {
-    expect(await query('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
-    expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain(`${kubelet} --`);
-  });
+    it('accepts a valid configuration, and leaves no process', async () => {
+      expect(await query('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
+      expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain(`${kubelet} --`);
+    });
 
-  it.each<[string, string, readonly (readonly [string, string])[], RegExp]>([
-    ['a value out of range', 'healthzPort: 70000\nmaxPods: -1\n', [], /healthzPort .* 70000 must be between 1 and 65535.*; maxPods/],
-    ['a wrong type', 'maxPods: x\n', [], /cannot read its configuration: .*maxPods/],
-    ['a locked gate', 'featureGates: {AnyVolumeDataSource: false}\n', [], /AnyVolumeDataSource is locked to true/],
-    ['an unknown cipher suite', 'tlsCipherSuites: [x]\n', [], /x is not a cipher suite/],
-    ['an unknown flag', '', [['nope', '1']], /does not know the flag --nope/],
-    ['a flag that conflicts with the configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
-  ])('rejects %s', async (_, config, flags, cause) => {
-    expect(await query(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
+    it('accepts a CA of clients that does not exist yet', async () => {
+      expect(await query('authentication: {x509: {clientCAFile: /nowhere/ca.crt}}\n')).toEqual({ verdict: 'accepted' });
+    });
+
+    it.each<[string, string, readonly (readonly [string, string])[], RegExp]>([
+      ['a value out of range', 'healthzPort: 70000\nmaxPods: -1\n', [], /healthzPort .* 70000 must be between 1 and 65535.*; maxPods/],
+      ['a wrong type', 'maxPods: x\n', [], /cannot read its configuration: .*maxPods/],
+      ['a locked gate', 'featureGates: {AnyVolumeDataSource: false}\n', [], /AnyVolumeDataSource is locked to true/],
+      ['an unknown cipher suite', 'tlsCipherSuites: [x]\n', [], /x is not a cipher suite/],
+      ['an unknown flag', '', [['nope', '1']], /does not know the flag --nope/],
+      ['a flag that conflicts with the configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
+    ])('rejects %s', async (_, config, flags, cause) => {
+      expect(await query(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
+    });
   });
 });

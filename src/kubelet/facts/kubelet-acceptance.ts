@@ -20,7 +20,7 @@ export type KubeletAcceptance =
  * @param kubeletPath path of the binary on the host; if missing, the binary of the same name on PATH is used
  * @param config text of the KubeletConfiguration
  * @param flags of the future command line, which override the configuration: see `flagsForQuery`
- * @see kubernetes/kubernetes cmd/kubelet/app/server.go (the same order from 1.20 to 1.36)
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go (the same order from 1.20 to 1.36; up to 1.35, InitializeTLS reads the client CA before)
  */
 export function kubeletAcceptance(kubeletPath: string, config: string, flags: readonly Arg[]): Fact<KubeletAcceptance> {
   const words = flags.map(({ name, value }) => `--${name}=${value}`);
@@ -58,7 +58,8 @@ const CANNOT_WRITE = 74;
 /**
  * Keeps the end of the output, which has the reason. The lock flags are last so that no other flag overrides
  * them. The two empty files stand for the serving certificate, which the kubelet would otherwise create before it
- * refuses the flags: a key of RSA takes 0.1 to 0.3 s.
+ * refuses the flags: a key of RSA takes 0.1 to 0.3 s. Kubelets up to 1.35 read the CA of clients before they refuse the flags, but on a
+ * new host the run writes this file later.
  */
 const ASK = `umask 077
 k=$1; shift; [ -x "$k" ] || k=\${k##*/}
@@ -66,7 +67,7 @@ ${TEMPORARY_DIRECTORY} || exit ${CANNOT_WRITE}
 trap 'rm -rf -- "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 cat >"$d/config.yaml" && mkdir "$d/pki" && : >"$d/pki/kubelet.crt" && : >"$d/pki/kubelet.key" || exit ${CANNOT_WRITE}
-timeout -s KILL ${TIMEOUT_SECONDS} "$k" "$@" --config="$d/config.yaml" --cert-dir="$d/pki" --root-dir="$d/root" --lock-file= --exit-on-lock-contention=true </dev/null 2>&1 | tail -c 32768`;
+timeout -s KILL ${TIMEOUT_SECONDS} "$k" "$@" --config="$d/config.yaml" --cert-dir="$d/pki" --root-dir="$d/root" --client-ca-file= --lock-file= --exit-on-lock-contention=true </dev/null 2>&1 | tail -c 32768`;
 
 const ACCEPTED = /cannot exit on lock file contention: no lock file specified/;
 const ONLY_CGROUPS = /failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1/;
@@ -89,6 +90,7 @@ const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
   ...['help', 'version', 'runonce', 'log-dir', 'log-file', 'logtostderr', 'stderrthreshold'],
   // HTTP headers can authenticate, and the query is logged.
   'manifest-url-header',
+  'client-ca-file',
 ]);
 
 /**

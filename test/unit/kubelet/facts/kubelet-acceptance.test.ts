@@ -66,7 +66,16 @@ describe('kubeletAcceptance', () => {
 describe('flagsForQuery', () => {
   it('removes flags that must not be used in the check, in each notation', () => {
     const words = [
-      ...['--config=/x', '--cert-dir', '/pki', '--root-dir=/r', '--lock-file=/l', '--lock_file=/l', '--exit-on-lock-contention=false'],
+      ...[
+        '--config=/x',
+        '--client-ca-file=/ca',
+        '--cert-dir',
+        '/pki',
+        '--root-dir=/r',
+        '--lock-file=/l',
+        '--lock_file=/l',
+        '--exit-on-lock-contention=false',
+      ],
       ...['--kubeconfig=/k', '--bootstrap-kubeconfig=/b', '--version', '-h', '--log-file=/f', '--logtostderr=false'],
       ...['--node-ip=10.0.0.1', '--max-pods', '5', '-v4', '--feature-gates=A=true,B=false', '--config-dir=/d'],
     ];
