@@ -2,8 +2,9 @@ import type { LocalResponse } from '../../base/local-server.ts';
 import { hasSignal } from '../../kubelet/health/assess.ts';
 import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
+import { type AgentCounters, NO_COUNTERS } from './agent-counters.ts';
 import { type AccessProblem, describeAccess } from './cluster-access.ts';
-import { type AgentState, isObserved } from './state.ts';
+import { type AgentState, type Fault, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
 
 /**
@@ -16,7 +17,13 @@ export function answerRequest(
     state,
     isNodeKnown,
     access,
-  }: { readonly state: AgentState | null; readonly isNodeKnown: boolean; readonly access: readonly AccessProblem[] },
+    counters,
+  }: {
+    readonly state: AgentState | null;
+    readonly isNodeKnown: boolean;
+    readonly access: readonly AccessProblem[];
+    readonly counters: AgentCounters;
+  },
 ): LocalResponse | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
@@ -27,30 +34,62 @@ export function answerRequest(
       ? { status: 200, type, body: 'ok\n' }
       : { status: 503, type, body: 'the agent cannot read its Node: the API server does not respond, or the Node does not exist\n' };
   if (path === '/metrics' && state !== null)
-    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
+    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state, counters) };
   return null;
 }
 
 const CHECKED = SIGNAL_NAMES.filter((name) => !('notChecked' in SIGNALS[name].limits.agent));
 
+const REJECTIONS: readonly Fault['code'][] = [
+  'LOAD_FAILED',
+  'VALIDATION_FAILED',
+  'INTERNAL_FAILURE',
+  'NOT_SIGNED',
+  'NOT_ALLOWED',
+  'RUN_FAILED',
+];
+
 /**
- * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
+ * Renders the metrics in the Prometheus text format, first those of the kubelet's former dynamic configuration: one series
  * each for the assigned, active and last known good configuration, described by labels, and one for the
  * error. The series of the active configuration is omitted while the running kubelet has not been observed
  * with it.
  * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
  */
-export function renderAgentMetrics(state: AgentState): string {
+export function renderAgentMetrics(state: AgentState, counters: AgentCounters = NO_COUNTERS): string {
   const { assigned, active, lastKnownGood, error } = configStatusOf(state);
   return [
-    ...series('kubelet_node_config_assigned', "The node's understanding of its intended configuration. The count is always 1.", assigned),
+    ...series(
+      'kubelet_node_config_assigned',
+      "The node's understanding of its intended configuration. The count is always 1.",
+      labelsOf(assigned),
+    ),
     ...(isObserved(state)
-      ? series('kubelet_node_config_active', 'The configuration the kubelet runs with. The count is always 1.', active)
+      ? series('kubelet_node_config_active', 'The configuration the kubelet runs with. The count is always 1.', labelsOf(active))
       : []),
-    ...series('kubelet_node_config_last_known_good', 'The configuration of a rollback. The count is always 1.', lastKnownGood),
+    ...series('kubelet_node_config_last_known_good', 'The configuration of a rollback. The count is always 1.', labelsOf(lastKnownGood)),
     '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
+    ...series(
+      'kubeletadm_config_phase_start_timestamp_seconds',
+      'Start of the phase of the configuration (local, trial, good, rejected, fallen-back), in seconds since 1970.',
+      { phase: state.phase },
+      state.since / 1000,
+    ),
+    '# HELP kubeletadm_trials_total Trials of configurations since the start of the agent.',
+    '# TYPE kubeletadm_trials_total counter',
+    `kubeletadm_trials_total ${counters.trials}`,
+    ...values('kubeletadm_rollbacks_total', 'counter', 'Rollbacks by their signal since the start of the agent.', {
+      label: 'signal',
+      names: CHECKED,
+      amountOf: (name) => counters.rollbacks[name] ?? 0,
+    }),
+    ...values('kubeletadm_rejections_total', 'counter', 'Configurations that did not run, by the reason, since the start of the agent.', {
+      label: 'code',
+      names: REJECTIONS,
+      amountOf: (code) => counters.rejections[code] ?? 0,
+    }),
     ...signals('kubeletadm_trial_signal', 'Whether a signal of a failure is present in the trial (1) or not (0).', (name) =>
       state.phase === 'trial' ? hasSignal(state.watch.signals, name) : false,
     ),
@@ -64,13 +103,22 @@ export function renderAgentMetrics(state: AgentState): string {
 }
 
 function signals(name: string, help: string, isPresent: (signal: Signal) => boolean): readonly string[] {
-  const values = CHECKED.map((signal) => `${name}{signal="${signal}"} ${isPresent(signal) ? 1 : 0}`);
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...values];
+  return values(name, 'gauge', help, { label: 'signal', names: CHECKED, amountOf: (signal) => (isPresent(signal) ? 1 : 0) });
 }
 
-function series(name: string, help: string, identity: ConfigIdentity | null): readonly string[] {
-  const labels = Object.entries(labelsOf(identity)).map(([label, value]) => `${label}="${escapeLabel(value)}"`);
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name}{${labels.join(',')}} 1`];
+/** A metric with one series for each value of a label. */
+function values<N extends string>(
+  name: string,
+  type: 'gauge' | 'counter',
+  help: string,
+  { label, names, amountOf }: { readonly label: string; readonly names: readonly N[]; readonly amountOf: (name: N) => number },
+): readonly string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...names.map((each) => `${name}{${label}="${each}"} ${amountOf(each)}`)];
+}
+
+function series(name: string, help: string, labels: Readonly<Record<string, string>>, value = 1): readonly string[] {
+  const parts = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name}{${parts.join(',')}} ${value}`];
 }
 
 function labelsOf(identity: ConfigIdentity | null): Readonly<Record<string, string>> {

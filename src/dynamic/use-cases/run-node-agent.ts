@@ -10,6 +10,7 @@ import type { ClusterConnections } from '../../kubeadm/ports.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { DEFAULT_TIMING } from '../../kubelet/health/assess.ts';
+import { countChange, NO_COUNTERS } from '../agent/agent-counters.ts';
 import type { AgentPlaces, AgentPolicy } from '../agent/agent-options.ts';
 import type { AccessProblem } from '../agent/cluster-access.ts';
 import { kubeletCluster } from '../agent/cluster-access.ts';
@@ -47,13 +48,14 @@ export async function runNodeAgent(
     onIssue: (message) => reporter.report({ level: 'warning', code: 'KUBECONFIG_NOT_USED', message, host: host.name }),
   });
   let state: AgentState | null = null;
+  let counters = NO_COUNTERS;
   let isNodeKnown = false;
   let access: readonly AccessProblem[] = [];
   let server: LocalServer | null = null;
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
-    server = policy.listen === null ? null : await serve(services, policy.listen, () => ({ state, isNodeKnown, access }));
+    server = policy.listen === null ? null : await serve(services, policy.listen, () => ({ state, isNodeKnown, access, counters }));
     const { clock, signal, web } = services;
     await runAgent({
       ...request,
@@ -69,6 +71,7 @@ export async function runNodeAgent(
       timing: { ...DEFAULT_TIMING, trialMs: policy.trialMs },
       signal,
       onState: (next) => {
+        counters = countChange(counters, state, next);
         state = next;
       },
       onNode: (isKnown) => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { NO_COUNTERS } from '../../../../src/dynamic/agent/agent-counters.ts';
 import { checkpointStore } from '../../../../src/dynamic/agent/checkpoint-store.ts';
 import { answerRequest } from '../../../../src/dynamic/agent/http-endpoints.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
@@ -14,7 +15,7 @@ afterEach(() => world.stop());
 
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
 const stored = async () => (await checkpointStore(world.host, AGENT_DIRECTORY).load()).access;
-const readyz = () => answerRequest('/readyz', { state: world.state, isNodeKnown: true, access: world.access });
+const readyz = () => answerRequest('/readyz', { state: world.state, isNodeKnown: true, access: world.access, counters: NO_COUNTERS });
 const validated = async () => {
   const [node] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
   if (node === undefined) throw new Error('no node');
