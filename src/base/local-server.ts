@@ -38,6 +38,12 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
+/** An address of the local host. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Serves GET, HEAD and small POST requests on an address of the local host. */
 export interface LocalServers {
   /**
@@ -45,5 +51,9 @@ export interface LocalServers {
    * @param answer null: 404
    * @throws the error of `listen`
    */
-  serveLocal(host: string, port: number, answer: (request: LocalRequest) => LocalResponse | null): Promise<LocalServer>;
+  serveLocal(
+    host: string,
+    port: number,
+    answer: (request: LocalRequest) => LocalResponse | null | Promise<LocalResponse>,
+  ): Promise<LocalServer>;
 }

@@ -5,6 +5,7 @@ import type { AgentPolicy } from '../dynamic/agent/agent-options.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { LISTEN_HELP, listenAddress } from './listen-option.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
@@ -31,11 +32,7 @@ export function addAgentOptions(command: Command): Command {
         'when the assigned ConfigMap itself is edited, the agent waits for a random time up to this value before it applies the edit',
         DEFAULTS.spread,
       )
-      .option(
-        '--listen <address:port>',
-        'address to serve /metrics, /healthz and /readyz on; an empty value disables them',
-        DEFAULTS.listen,
-      ),
+      .option('--listen <address:port>', LISTEN_HELP, DEFAULTS.listen),
   );
 }
 
@@ -49,7 +46,7 @@ export function agentPolicy(options: CommandOptions): Omit<AgentPolicy, 'signers
     allow: flagChoice(options, 'allow', IMPACTS),
     spareCheckpoints: countOf(options, 'keep'),
     spreadMs: spreadOf(options),
-    listen: addressOf(options),
+    listen: listenAddress(options, LISTEN),
   };
 }
 
@@ -67,18 +64,7 @@ export function agentArguments(options: CommandOptions): readonly string[] {
 
 /** Listen address; null: none. */
 export function agentAddress(options: CommandOptions): string | null {
-  return addressOf(options) === null ? null : (flagText(options, 'listen') ?? LISTEN);
-}
-
-/** `--listen`. @throws AppError (exit code 2) */
-function addressOf(options: CommandOptions): AgentPolicy['listen'] {
-  const text = flagText(options, 'listen') ?? '';
-  if (text === '') return null;
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port < 1 || port > 65_535)
-    throw usageError(`--listen ${JSON.stringify(text)} is not an address and port`, `Use an address and port such as ${LISTEN}`);
-  return { host: (match[1] ?? match[2]) as string, port };
+  return listenAddress(options, LISTEN) === null ? null : (flagText(options, 'listen') ?? LISTEN);
 }
 
 /** A duration in milliseconds. @throws AppError (exit code 2) */

@@ -4,9 +4,12 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { ControllerRequest } from '../rollouts/use-cases/run-rollout-controller.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { LISTEN_HELP, listenAddress } from './listen-option.ts';
 import { addClusterOptions, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import { flagChoice, flagText, kubeconfigRequest, verbosityOf } from './request-parts.ts';
+
+const LISTEN = '127.0.0.1:10247';
 
 /** `controller`, `controller crd`. */
 export function defineController(controller: Command, on: On): void {
@@ -18,6 +21,7 @@ export function defineController(controller: Command, on: On): void {
       AGENT_NAMESPACE,
     ),
   );
+  controller.option('--listen <address:port>', LISTEN_HELP, LISTEN);
   addSections(on(controller, controllerRequest, runControllerCommand), { notes: NOTES, examples: EXAMPLES });
   const crd = controller
     .command('crd')
@@ -40,6 +44,7 @@ function controllerRequest(args: readonly string[], options: CommandOptions): Ru
   return {
     cluster: kubeconfigRequest(options),
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
+    listen: listenAddress(options, LISTEN),
     verbosity: verbosityOf(options),
   };
 }

@@ -10,6 +10,7 @@ import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
+import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
@@ -118,6 +119,7 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
         {
           cluster,
           web: nodeHttpsClient({}),
+          metrics: new ControllerMetrics(),
           clock: systemClock,
           self: { name: 'controller@test', id: process.pid, machine: 'test', isRunning: () => true },
           signal,

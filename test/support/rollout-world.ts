@@ -8,6 +8,7 @@ import { readRollout, rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
 import { RolloutController } from '../../src/rollouts/controller/controller.ts';
 import { fencedCluster } from '../../src/rollouts/controller/fenced-cluster.ts';
+import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { type AgentFleet, agentFleet } from './stand-in-agents.ts';
 
 const NAMESPACE = 'kubeletadm-system';
@@ -27,6 +28,8 @@ export interface RolloutWorld {
   readonly cluster: Cluster;
   /** The answer of Prometheus to each query: a value; null: no answer. */
   prometheus: { value: string | null };
+  /** The metrics of all controllers. */
+  metrics(): Promise<string>;
   controller(options?: { readonly cluster?: Cluster; readonly identity?: string }): WorldController;
   create(name: string, spec: JsonObject): Promise<void>;
   patch(name: string, spec: JsonObject): Promise<void>;
@@ -46,6 +49,7 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
   await cluster.create(rolloutDefinition());
   let serial = 0;
   const list = async (kind: string, apiVersion = 'v1'): Promise<readonly KubeObject[]> => (await cluster.list({ apiVersion, kind })).items;
+  const metrics = new ControllerMetrics();
   const prometheus: RolloutWorld['prometheus'] = { value: null };
   const web: HttpsClient = {
     get: async () => {
@@ -59,6 +63,7 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
     fleet,
     cluster,
     prometheus,
+    metrics: () => metrics.text(),
     controller: ({ cluster: own = cluster, identity = `controller-${++serial}` } = {}) => {
       const abort = new AbortController();
       const leadership = { identity, isValid: () => controlled.isLeader };
@@ -74,6 +79,7 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
         wake: () => undefined,
         systemTime: fleet.clock.now,
         web,
+        metrics,
       });
       const controlled: WorldController = {
         isLeader: true,

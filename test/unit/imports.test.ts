@@ -54,6 +54,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/maintenance/gates': ['zod'],
   'src/dynamic': ['zod'],
   'src/rollouts': ['zod'],
+  'src/rollouts/controller/metrics.ts': ['prom-client'],
   'src/fleet': ['zod'],
   'src/host': ['diff'],
   'src/host/adapters': ['execa', 'tar-stream'],

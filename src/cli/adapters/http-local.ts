@@ -13,10 +13,9 @@ const MOST_BYTES = 16_384;
 /** @see LocalServers */
 export const serveLocal: LocalServers['serveLocal'] = async (host, port, answer) => {
   const server = createServer((request, response) => {
-    if (request.method !== 'POST') return respond(response, answerOf(request, answer), request.method === 'HEAD');
     // A client that leaves before the end of its body gets no answer.
-    readBody(request).then(
-      (body) => respond(response, body === null ? TOO_LARGE : answerOf(request, answer, body), false),
+    answerOf(request, answer).then(
+      (found) => respond(response, found, request.method === 'HEAD'),
       () => response.destroy(),
     );
   });
@@ -48,16 +47,15 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return size > MOST_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** A failed answer is that of a request, and does not end the program. @param body of a POST */
-function answerOf(
-  { method = '', url = '/', headers }: IncomingMessage,
-  answer: Parameters<typeof serveLocal>[2],
-  body?: string,
-): LocalResponse {
+/** A failed answer is that of a request, and does not end the program. */
+async function answerOf(request: IncomingMessage, answer: Parameters<typeof serveLocal>[2]): Promise<LocalResponse> {
+  const { method = '', url = '/', headers } = request;
   if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return WRONG_METHOD;
-  const post = body === undefined ? {} : { post: { origin: headers.origin ?? '', contentType: headers['content-type'] ?? '', body } };
+  const body = method === 'POST' ? await readBody(request) : '';
+  if (body === null) return TOO_LARGE;
+  const post = method === 'POST' ? { post: { origin: headers.origin ?? '', contentType: headers['content-type'] ?? '', body } } : {};
   try {
-    return answer({ method, path: url.replace(/[?#].*$/s, ''), host: headers.host ?? '', ...post }) ?? NOT_FOUND;
+    return (await answer({ method, path: url.replace(/[?#].*$/s, ''), host: headers.host ?? '', ...post })) ?? NOT_FOUND;
   } catch {
     return FAILED;
   }

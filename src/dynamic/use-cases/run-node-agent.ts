@@ -1,9 +1,9 @@
 import type { RunTime } from '../../base/clock.ts';
-import { AppError, usageError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import type { LocalServer } from '../../base/local-server.ts';
+import type { LocalRequest, LocalResponse, LocalServer } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { systemErrorText } from '../../base/system-error.ts';
+import { serveEndpoints } from '../../base/serve-endpoints.ts';
 import type { Host } from '../../host/access/host.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { ClusterConnections } from '../../kubeadm/ports.ts';
@@ -55,7 +55,8 @@ export async function runNodeAgent(
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
-    server = policy.listen === null ? null : await serve(services, policy.listen, () => ({ state, isNodeKnown, access, counters }));
+    const answer = ({ path }: LocalRequest): LocalResponse | null => answerRequest(path, { state, isNodeKnown, access, counters });
+    server = policy.listen === null ? null : await serveEndpoints(services, policy.listen, { code: 'AGENT_LISTEN', answer });
     const { clock, signal, web } = services;
     await runAgent({
       ...request,
@@ -86,18 +87,5 @@ export async function runNodeAgent(
     await server?.close();
     await cluster.close();
     await host.close();
-  }
-}
-
-async function serve(
-  services: Pick<AgentHostPort, 'serveLocal'>,
-  { host, port }: NonNullable<AgentPolicy['listen']>,
-  shown: () => Parameters<typeof answerRequest>[1],
-): Promise<LocalServer> {
-  try {
-    return await services.serveLocal(host, port, ({ path }) => answerRequest(path, shown()));
-  } catch (cause) {
-    const message = `cannot serve /metrics on ${host}:${port}: ${systemErrorText(cause)}`;
-    throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Pass another address with --listen' }, { cause });
   }
 }

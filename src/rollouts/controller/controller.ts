@@ -15,6 +15,7 @@ import { GateAttempts } from './attempt-gates.ts';
 import { type ChangePorts, holdOf, NodeChanges } from './change-nodes.ts';
 import { checkNodes } from './check-nodes.ts';
 import type { Leadership } from './lease.ts';
+import type { ControllerMetrics } from './metrics.ts';
 import { ensureRevision, revisionOf } from './revision.ts';
 import { type Selection, selectNodes } from './select.ts';
 
@@ -30,6 +31,7 @@ interface ControllerOptions {
   /** The system time, also if it was changed. */
   readonly systemTime: () => Date;
   readonly web: HttpsClient;
+  readonly metrics: Pick<ControllerMetrics, 'show' | 'reconciled'>;
   /** Namespace of the ConfigMaps of overlays, which agents may read, and of the revisions. */
   readonly namespace: string;
   /** Called when something has changed that the watches do not report. */
@@ -109,8 +111,11 @@ export class RolloutController {
       const ending = changes.close().finally(() => this.#background.delete(ending));
       this.#background.add(ending);
     }
+    const { metrics } = this.#options;
+    metrics.show(rollouts);
     let requeueMs = RETRY_MS;
     for (const selection of selectNodes(rollouts, view.nodes)) {
+      const startedAt = this.#steadyMs();
       try {
         requeueMs = Math.min(requeueMs, (await this.#reconcile(selection, view)) ?? RETRY_MS);
       } catch (error) {
@@ -122,9 +127,16 @@ export class RolloutController {
             code: error.code,
             message: `KubeletConfigRollout ${selection.rollout.name}: ${error.message}`,
           });
+      } finally {
+        metrics.reconciled((this.#steadyMs() - startedAt) / 1000);
       }
     }
     return requeueMs;
+  }
+
+  #steadyMs(): number {
+    const { clock } = this.#ports;
+    return clock.steadyMs?.() ?? clock.now().getTime();
   }
 
   /** Ends all changes; those of nodes continue with the next leader. */

@@ -21,6 +21,8 @@ interface LeaseOptions {
   /** Unique for each process. */
   readonly identity: string;
   readonly onIssue: (error: AppError) => void;
+  /** Called when the Lease was read, and renewed if it is that of this process. */
+  readonly onAnswer: () => void;
   readonly onChange: (leader: string) => void;
 }
 
@@ -86,7 +88,7 @@ class Election {
 
   /** Renews the Lease, or acquires one that is free or expired. */
   async attempt(): Promise<void> {
-    const { cluster, identity, onIssue, onChange } = this.#options;
+    const { cluster, identity, onIssue, onAnswer, onChange } = this.#options;
     // The time before the request: the answer may be late.
     const started = elapsedSince(this.#options.clock);
     try {
@@ -96,9 +98,11 @@ class Election {
       this.#leader = holder;
       if (lease !== null && holder !== '' && holder !== identity && !this.#isExpired(lease)) {
         this.#renewed = null;
+        onAnswer();
         return;
       }
       await this.#write(lease, holder);
+      onAnswer();
       if (holder !== identity) onChange(identity);
       this.#leader = identity;
       this.#renewed = started;

@@ -9,11 +9,16 @@ import type { ChangePorts } from './change-nodes.ts';
 import { type ClusterView, RolloutController } from './controller.ts';
 import { fencedCluster } from './fenced-cluster.ts';
 import { type Leadership, steadyClock, whileLeader } from './lease.ts';
+import type { ControllerMetrics } from './metrics.ts';
 
 /** Events that arrive within this time cause one step. */
 const LEAST_STEP_MS = 500;
 
-type ControllerPorts = ChangePorts & { readonly random: () => number; readonly web: HttpsClient };
+interface ControllerPorts extends ChangePorts {
+  readonly random: () => number;
+  readonly web: HttpsClient;
+  readonly metrics: ControllerMetrics;
+}
 
 /**
  * Runs the controller until the signal is aborted: acts on rollouts while it holds the Lease.
@@ -21,11 +26,17 @@ type ControllerPorts = ChangePorts & { readonly random: () => number; readonly w
  */
 export async function runController(
   ports: ControllerPorts,
-  options: { readonly namespace: string; readonly identity: string },
+  options: {
+    readonly namespace: string;
+    readonly identity: string;
+    /** Receives why a request for the Lease has failed; null: it has not. */
+    readonly onReadiness?: (issue: string | null) => void;
+  },
 ): Promise<void> {
   const { cluster, reporter, random, signal } = ports;
+  const { onReadiness = () => undefined } = options;
   const reported = new Set<string>();
-  const onIssue = (error: AppError): void => {
+  const report = (error: AppError): void => {
     if (reported.has(error.message)) return;
     reported.add(error.message);
     reporter.report({ level: 'warning', code: error.code, message: error.message });
@@ -40,10 +51,16 @@ export async function runController(
           : `the leader is ${leader}`;
     reporter.report({ level: 'info', code: 'LEADER', message });
   };
+  const onIssue = (error: AppError): void => {
+    onReadiness(error.message);
+    report(error);
+  };
   const { clock } = ports;
-  await whileLeader({ cluster, clock, random, signal, ...options, onIssue, onChange }, (leadership, until) =>
-    actAsLeader({ ...ports, clock: steadyClock(clock), signal: until }, leadership, { ...options, onIssue, systemTime: () => clock.now() }),
-  );
+  const election = { cluster, clock, random, signal, ...options, onIssue, onAnswer: () => onReadiness(null), onChange };
+  await whileLeader(election, async (leadership, until) => {
+    const leader = { ...ports, clock: steadyClock(clock), signal: until };
+    await actAsLeader(leader, leadership, { ...options, onIssue: report, systemTime: () => clock.now() });
+  });
 }
 
 async function actAsLeader(
@@ -58,7 +75,9 @@ async function actAsLeader(
   const { clock, signal } = ports;
   const waiting = new Waiting();
   const fenced = { ...ports, cluster: fencedCluster(ports.cluster, leadership) };
-  const controller = new RolloutController(fenced, leadership, { namespace, systemTime, web: ports.web, wake: () => waiting.wake() });
+  const { web, metrics } = ports;
+  const controller = new RolloutController(fenced, leadership, { namespace, systemTime, web, metrics, wake: () => waiting.wake() });
+  metrics.leads(true);
   const watched = watchCluster(ports, { onIssue, wake: () => waiting.wake() });
   try {
     while (!signal.aborted) {
@@ -70,6 +89,7 @@ async function actAsLeader(
   } catch (error) {
     if (!signal.aborted && !isAppError(error, 'LEASE_LOST')) throw error;
   } finally {
+    metrics.leads(false);
     await controller.close();
     await watched.ended();
   }

@@ -1,13 +1,17 @@
 import type { RunTime } from '../../base/clock.ts';
+import type { ListenAddress, LocalRequest, LocalServers } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { serveEndpoints } from '../../base/serve-endpoints.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { inClusterKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { answerRequest } from '../controller/http-endpoints.ts';
+import { ControllerMetrics } from '../controller/metrics.ts';
 import { runController } from '../controller/run-controller.ts';
 
-interface ControllerPorts extends OpenClusterPorts, RunTime, Pick<SecretSource, 'newId'>, Pick<ClusterConnections, 'web'> {
+interface ControllerPorts extends OpenClusterPorts, RunTime, Pick<SecretSource, 'newId'>, Pick<ClusterConnections, 'web'>, LocalServers {
   readonly self: ThisProcess;
   readonly hostname: string;
   random(): number;
@@ -17,24 +21,48 @@ export interface ControllerRequest {
   /** Without a kubeconfig and in a pod: the service account of the pod. */
   readonly cluster: KubeconfigRequest;
   readonly namespace: string;
+  /** Of `/metrics`, `/healthz` and `/readyz`; null: none. */
+  readonly listen: ListenAddress | null;
 }
 
 /**
  * Runs the controller of rollouts until the signal is aborted.
- * @throws AppError the errors of `openCluster`
+ * @throws AppError CONTROLLER_LISTEN; the errors of `openCluster`
  */
 export async function runRolloutController(
   services: ControllerPorts,
-  { cluster: named, namespace }: ControllerRequest,
+  { cluster: named, namespace, listen }: ControllerRequest,
   reporter: Reporter,
 ): Promise<void> {
-  const cluster = await connect(services, named, reporter);
+  const metrics = new ControllerMetrics();
+  let issue: string | null = 'the API server has not answered yet';
+  const answer = ({ path }: LocalRequest) => answerRequest(path, { issue, metrics });
+  const server = listen === null ? null : await serveEndpoints(services, listen, { code: 'CONTROLLER_LISTEN', answer });
+  try {
+    await control(services, { cluster: named, namespace }, { reporter, metrics, onReadiness: (now) => (issue = now) });
+  } finally {
+    await server?.close();
+  }
+}
+
+async function control(
+  services: ControllerPorts,
+  { cluster: named, namespace }: Omit<ControllerRequest, 'listen'>,
+  {
+    reporter,
+    metrics,
+    onReadiness,
+  }: { readonly reporter: Reporter; readonly metrics: ControllerMetrics; readonly onReadiness: (issue: string | null) => void },
+): Promise<void> {
+  const connected = await connect(services, named, reporter);
+  const cluster = metrics.counting(connected);
   const { clock, self, signal, hostname, web } = services;
   try {
     const identity = `${hostname}_${await services.newId()}`;
-    await runController({ cluster, web, clock, self, signal, reporter, random: () => services.random() }, { namespace, identity });
+    const ports = { cluster, web, metrics, clock, self, signal, reporter, random: () => services.random() };
+    await runController(ports, { namespace, identity, onReadiness });
   } finally {
-    await cluster.close();
+    await connected.close();
   }
 }
 

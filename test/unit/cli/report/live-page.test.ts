@@ -73,7 +73,7 @@ async function world({ address = LOOPBACK, listenError = null as Error | null, a
     newId: async () => ids.shift() ?? '',
     serveLocal: async (_host, _port, given) => {
       if (listenError !== null) throw listenError;
-      answer = given;
+      answer = (request) => given(request) as LocalResponse | null;
       return {
         port: 4711,
         close: async () => {

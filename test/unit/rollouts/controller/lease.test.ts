@@ -30,6 +30,7 @@ async function election() {
       namespace: NAMESPACE,
       identity,
       onIssue: () => undefined,
+      onAnswer: () => undefined,
       onChange: () => undefined,
     };
     const candidate: Candidate = {
