@@ -71,6 +71,7 @@ export async function systemFiles(root: string, version: string): Promise<(forma
     { path: `${DOC}/changelog.gz`, content: gzip(read('CHANGELOG.md')) },
     { path: `${DOC}/copyright`, content: Buffer.concat([read('LICENSE'), Buffer.from('\n'), read('dist/THIRD-PARTY-NOTICES.txt')]) },
     ...filesOf(join(root, 'docs')).map((name) => ({ path: `${DOC}/docs/${name}`, content: read(`docs/${name}`) })),
+    ...filesOf(join(root, 'deploy')).map((name) => ({ path: `${DOC}/deploy/${name}`, content: read(`deploy/${name}`) })),
     ...examples.map(([name, content]) => ({ path: `${DOC}/examples/${name}`, content })),
     ...[...(await manPages(version))].map(([name, text]) => ({ path: `${MAN}/${name}.gz`, content: gzip(Buffer.from(text)) })),
   ].map((file) => ({ ...file, mode: 0o644, isDocumentation: true }));

@@ -3,9 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-
-import { renderAgentMetrics } from '../../src/dynamic/agent/http-endpoints.ts';
-import { newAgentState } from '../../src/dynamic/agent/state.ts';
 import { readCommandLine } from '../support/read-command-line.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { REPOSITORY } from '../support/source-files.ts';
@@ -118,27 +115,6 @@ describe('examples', () => {
     });
     expect(pipeline.safeParse(parse(textOf('ci/gitlab-ci.yml'))).error?.issues ?? []).toEqual([]);
   });
-
-  it('prometheus/kubeletadm-alerts.yaml has rules with metrics and labels of the agent', () => {
-    const rule = z.strictObject({
-      alert: z.string().regex(/^[A-Z]\w+$/),
-      expr: z.string(),
-      for: z
-        .string()
-        .regex(/^\d+[smh]$/)
-        .optional(),
-      labels: z.strictObject({ severity: z.enum(['warning', 'critical']) }),
-      annotations: z.strictObject({ summary: z.string(), description: z.string() }),
-    });
-    const file = z.strictObject({ groups: z.array(z.strictObject({ name: z.string(), rules: z.array(rule).min(1) })) });
-    const { groups } = file.parse(parse(textOf('prometheus/kubeletadm-alerts.yaml')));
-    const exported = renderAgentMetrics(newAgentState(0));
-    const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
-    const metrics = expressions.flatMap((expr) => expr.match(/\bkubelet\w*_\w+/g) ?? []);
-    expect(metrics.length).toBeGreaterThanOrEqual(expressions.length);
-    expect(metrics.filter((name) => !new RegExp(`^# TYPE ${name} `, 'm').test(exported))).toEqual([]);
-    expect(exported).toMatch(/^kubeletadm_rollback_signal\{signal="/m);
-  });
 });
 
 /** Command lines of the program in a text: those of comments, scripts and units. */
@@ -158,9 +134,7 @@ async function read(line: string): Promise<unknown> {
 }
 
 describe('the command lines of the examples', () => {
-  const lines = FILES.filter((file) => !file.endsWith('alerts.yaml')).flatMap((file) =>
-    commandLines(textOf(file)).map((line) => ({ file, line })),
-  );
+  const lines = FILES.flatMap((file) => commandLines(textOf(file)).map((line) => ({ file, line })));
 
   it('are found', () => {
     expect(lines.length).toBeGreaterThan(12);
