@@ -1,4 +1,4 @@
-import type { KubeObject } from './object.ts';
+import type { KubeObject, ObjectRef } from './object.ts';
 
 interface NodeCondition {
   readonly type?: string;
@@ -20,6 +20,11 @@ export function conditionOf(node: KubeObject, type: string): NodeCondition | nul
 /** Time of the kubelet's last Ready heartbeat; null when the Node has none. */
 export function readyHeartbeat(node: KubeObject): string | null {
   return conditionsOf(node).find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? null;
+}
+
+/** The Lease that a running kubelet renews every 10 s. */
+export function leaseRef(node: string): ObjectRef {
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: node };
 }
 
 /**

@@ -112,6 +112,8 @@ interface RunningMember extends RolloutMember {
 
 /** Time in which a Node that was not Ready before may become Ready after a successful change. */
 const READY_MS = 30_000;
+/** Time in which the kubelet of a host renews its Lease after a failed change, if it is running: it does so every 10 s. */
+const RENEW_MS = 15_000;
 
 class FleetRun {
   readonly #members: readonly RunningMember[];
@@ -182,7 +184,7 @@ class FleetRun {
     if (blocked.length === 0 || this.#members.some(({ state }) => state === 'inspecting')) return false;
     if (this.#rules.dryRun || this.#ports.signal.aborted || this.#bug !== null) return false;
     const down = this.#members.filter(({ isDown, open }) => isDown && open !== null);
-    await Promise.all(down.map((one) => this.#observeNode(one, 0)));
+    await Promise.all(down.map((one) => this.#observeNode(one, one.state === 'failed' ? RENEW_MS : 0)));
     return down.some(({ isDown }) => !isDown);
   }
 
@@ -266,7 +268,7 @@ class FleetRun {
       if (purpose.connection !== undefined && !signal.aborted && isUnreachable(found.error))
         return this.#open(one, { isInspection: false });
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
-      one.isDown = status === 'unreachable';
+      one.isDown ||= status === 'unreachable';
       await this.#end(one, { status, plan: null, error: found.error });
       return null;
     }
@@ -308,8 +310,12 @@ class FleetRun {
     await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
-    if (this.#members.length > 1 && Number.isFinite(this.#rules.maxUnavailable))
-      await this.#observeNode(one, 'value' in done ? READY_MS : 0);
+    const failed = 'error' in done ? failedStatus(done.error) : null;
+    if (this.#members.length > 1 && Number.isFinite(this.#rules.maxUnavailable)) {
+      // The previous configuration is not verified.
+      one.isDown ||= failed === 'failed';
+      await this.#observeNode(one, failed === null ? READY_MS : failed === 'failed' ? RENEW_MS : 0);
+    }
     await settle(open.close());
     if ('error' in done && this.#members.length > 1 && isAppError(done.error, 'NODE_HELD')) {
       for (const { code, message, hint } of done.error.problems)
@@ -318,8 +324,7 @@ class FleetRun {
       return;
     }
     if ('error' in done) {
-      const status = ({ 3: 'refused', 5: 'rolled-back' } as const)[done.error.exitCode as number] ?? 'failed';
-      await this.#end(one, { status, plan: open.planned, error: done.error });
+      await this.#end(one, { status: failedStatus(done.error), plan: open.planned, error: done.error });
       return;
     }
     const status = hasChanges(done.value) ? 'changed' : 'unchanged';
@@ -367,4 +372,8 @@ class FleetRun {
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent, next: () => nextMembers(this.#members, this.#rules) }),
     });
   }
+}
+
+function failedStatus({ exitCode }: AppError): 'refused' | 'rolled-back' | 'failed' {
+  return ({ 3: 'refused', 5: 'rolled-back' } as const)[exitCode as number] ?? 'failed';
 }

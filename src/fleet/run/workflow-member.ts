@@ -14,14 +14,16 @@ import type { WriterOptions } from '../../host/run-host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { isNodeReady } from '../../kube/node-conditions.ts';
+import { isNodeReady, leaseRef } from '../../kube/node-conditions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import { textAt } from '../../kubelet/documents/values.ts';
 import { drainForecastWarning, drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
 import { type HoldRun, nodeRef } from '../../maintenance/drain/hold.ts';
 import type { PlannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import type { RunForecast } from '../../maintenance/drain/run-forecast.ts';
 import { whileDrained } from '../../maintenance/drain/while-drained.ts';
+import { cordonOwner, isCordoned } from '../../maintenance/node-hold.ts';
 import { type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet-member.ts';
 import type { HostResult } from './member-results.ts';
@@ -88,6 +90,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         const ports = { clock, reporter, parseText, claim };
         const start = startRecord(member);
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter, start.opening) };
+        let hasFailed = false;
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
         else await warnOfLeftCordon(member.draining, claim.node(), context);
@@ -101,9 +104,16 @@ export function workflowMember(member: WorkflowMember): FleetMember {
               const done = apply(until === undefined ? context : { ...context, signal: until });
               return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
             };
-            return drained(member.draining, { context, plan: planned.host, node: claim.node(), signal: until ?? signal, start }, change);
+            const input = { context, plan: planned.host, node: claim.node(), signal: until ?? signal, start };
+            return drained(member.draining, input, change).catch((error: unknown) => {
+              hasFailed = true;
+              throw error;
+            });
           },
-          isNodeDown: (waitMs) => isNodeDown({ ...ports, signal, host }, { cluster: own ?? member.cluster, node: claim.node(), waitMs }),
+          isNodeDown: (waitMs) => {
+            const node = { cluster: own ?? member.cluster, node: claim.node(), run: member.draining?.run?.run ?? null, hasFailed };
+            return isNodeDown({ ...ports, signal, host }, { ...node, waitMs });
+          },
           release,
           close,
         };
@@ -115,16 +125,34 @@ export function workflowMember(member: WorkflowMember): FleetMember {
   };
 }
 
-/** What cannot be read is down. */
+interface NodeState {
+  readonly cluster: Cluster | null;
+  readonly node: string | null;
+  /** The run whose cordons make a node unavailable; null: it cordons none. */
+  readonly run: string | null;
+  /** The change of the host failed: its kubelet must renew its Lease, because a Node stays Ready for a while without one. */
+  readonly hasFailed: boolean;
+}
+
+/** What cannot be read is down; a host whose change failed, only if it has a Node. */
 async function isNodeDown(
   context: WaitContext,
-  { cluster, node, waitMs }: { readonly cluster: Cluster | null; readonly node: string | null; readonly waitMs: number },
+  { cluster, node, run, hasFailed, waitMs }: NodeState & { readonly waitMs: number },
 ): Promise<boolean> {
-  if (cluster === null || node === null) return true;
+  if (cluster === null || node === null) return !hasFailed;
+  let renewed: string | null = null;
   const down = waitUntil(context, {
     probe: async () => {
-      const found = await unlessRefused(cluster.get(nodeRef(node)));
-      return found !== null && isNodeReady(found) ? { done: false } : { pending: true };
+      const found = await settle(cluster.get(nodeRef(node)));
+      const object = 'value' in found ? found.value : null;
+      if (hasFailed && 'value' in found && object === null) return { done: false };
+      const isInService = object !== null && isNodeReady(object) && !(isCordoned(object) && cordonOwner(object)?.run === run);
+      if (!isInService) return { pending: true };
+      if (!hasFailed) return { done: false };
+      const lease = await unlessRefused(cluster.get(leaseRef(node)));
+      const before = renewed;
+      renewed = textAt(lease ?? {}, 'spec.renewTime');
+      return lease === null || (before !== null && before !== renewed) ? { done: false } : { pending: true };
     },
     timeoutMs: waitMs,
     pauseMs: API_PAUSE,

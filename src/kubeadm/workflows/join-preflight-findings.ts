@@ -2,7 +2,7 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { ClusterContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
+import { isNodeReady, leaseRef, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { CheckName } from '../config/check-names.ts';
 import { capitalize } from '../node-identity/node-identity-problems.ts';
@@ -93,13 +93,12 @@ const PAUSE_MS = 1_000;
  * @returns why the kubelet is not known to have stopped, as a clause; null: it has stopped
  */
 export function findRunningKubelet(context: ClusterContext, reader: Cluster, { metadata: { name } }: KubeObject): Promise<string | null> {
-  const ref = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name };
   let first: string | null | undefined;
   return waitUntil<string | null, boolean>(context, {
     probe: async (elapsedMs) => {
       const waitedMs = elapsedMs();
       const [lease, node] = await Promise.all([
-        unlessForbidden(reader.get(ref)),
+        unlessForbidden(reader.get(leaseRef(name))),
         context.cluster.get({ apiVersion: 'v1', kind: 'Node', name }),
       ]);
       const { renewTime = null, leaseDurationSeconds = LEASE_SECONDS } = (lease?.spec ?? {}) as {

@@ -329,6 +329,21 @@ describe('a run over a fleet', () => {
       expect((await run()).stopped).toBe('a is unreachable or not Ready, and --max-unavailable permits no further host');
     });
 
+    it.each([
+      ['runs its kubelet', { apply: FAILED, recovers: 'changed' }, null],
+      ['was rolled back', { apply: BACK }, null],
+      ['was refused', { apply: NO }, null],
+      [
+        'is not known to run its kubelet',
+        { apply: FAILED },
+        'a is unreachable or not Ready, and --max-unavailable permits no further host',
+      ],
+    ] as const)('counts a host whose change failed unless it %s', async (__, a, stopped) => {
+      const { run, log } = world({ a, b: {}, c: {} }, { maxUnavailable: 1, maxFail: 2 });
+      expect(await run()).toMatchObject({ stopped });
+      expect(changes(log)).toEqual(['change a', ...(stopped === null ? ['change b', 'change c'] : [])]);
+    });
+
     it('names the limit that stopped the run, not the hosts that are down', async () => {
       const claim: NodeClaim = { nodeName: 'n1', isProven: true, machineId: 'a' };
       const { run } = world({ a: { isDown: true }, b: { claim }, c: { claim, planTakes: 20 } }, { maxUnavailable: 1, maxFail: 1 });
@@ -393,7 +408,7 @@ describe('a run over a fleet', () => {
   });
 
   it('stops after too many failures', async () => {
-    const { run } = world({ ...many(2, { apply: FAILED }), x: {}, y: {} }, { maxUnavailable: 1, maxFail: 1 });
+    const { run } = world({ ...many(2, { apply: FAILED, recovers: 'at once' }), x: {}, y: {} }, { maxUnavailable: 1, maxFail: 1 });
     const { outcomes, stopped } = await run();
     expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed', 'not-started', 'not-started']);
     expect(stopped).toBe('2 hosts failed, more than --max-fail allows');

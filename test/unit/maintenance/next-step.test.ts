@@ -335,7 +335,12 @@ describe('any rollout', () => {
           const member = now[index] as RolloutMember;
           if (member.state === 'inspecting') set(index, { state: kind === 'refuse' ? 'refused' : 'queued' });
           if (member.state !== 'in-progress') return;
-          set(index, kind === 'pass' ? { state: 'changed', isDown: false } : { state: member.isDown === true ? 'unreachable' : 'failed' });
+          set(
+            index,
+            kind === 'pass'
+              ? { state: 'changed', isDown: false }
+              : { state: member.isDown === true ? 'unreachable' : 'failed', isDown: true },
+          );
         };
         for (const { member, kind } of story) {
           act();

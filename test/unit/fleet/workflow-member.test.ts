@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import { workflowMember } from '../../../src/fleet/run/workflow-member.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { CORDON_ANNOTATION } from '../../../src/maintenance/node-hold.ts';
+import { drainNode } from '../../support/drain-objects.ts';
+import { drainWorld, put } from '../../support/drain-world.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const lease = (renewTime: string): KubeObject => ({
+  ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'n1', namespace: 'kube-node-lease' } },
+  spec: { renewTime },
+});
+
+/** Whether the Node of a host counts as down after its change failed. */
+async function isDownAfterFailure(objects: readonly KubeObject[], renewsAfterMs: number | null = null): Promise<boolean | undefined> {
+  const world = drainWorld(objects);
+  const { cluster, clock, reporter } = world;
+  if (renewsAfterMs !== null) clock.at(renewsAfterMs, () => put(cluster, lease('2030-01-01T00:00:10Z')));
+  const member = workflowMember({
+    name: 'h1',
+    connect: async () => fakeHost({ name: 'h1' }),
+    cluster,
+    clock,
+    draining: { policy: { isAllowed: true, isForced: false, timeoutMs: 60_000 }, run: world.run },
+    planHost: async ({ claim }) => {
+      claim?.set('h1', { nodeName: 'n1', isProven: true, machineId: 'a' });
+      const failed = async () => Promise.reject(new AppError({ code: 'FAILED', message: 'a test' }));
+      return { host: { name: 'h1', phases: [] }, warnings: [], refusals: [], apply: failed };
+    },
+  });
+  const open = await member.open({ parseText: JSON.parse, reporter, signal: world.signal, isInspection: false });
+  await expect(open.apply()).rejects.toMatchObject({ code: 'FAILED' });
+  await open.close();
+  return open.isNodeDown?.(15_000);
+}
+
+const left = (): KubeObject => {
+  const owner = JSON.stringify({ run: 'run-1', operator: 'alice@laptop', renewed: '2030-01-01T00:00:00Z' });
+  const node = drainNode('n1', { unschedulable: true });
+  return { ...node, metadata: { ...node.metadata, annotations: { [CORDON_ANNOTATION]: owner } } };
+};
+const notReady = (): KubeObject => ({ ...drainNode('n1'), status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+
+describe('a host whose change failed is down', () => {
+  it.each([
+    [
+      'if its kubelet does not renew its Lease, although the Node is still Ready',
+      [drainNode('n1'), lease('2030-01-01T00:00:00Z')],
+      null,
+      true,
+    ],
+    ['unless its kubelet renews the Lease', [drainNode('n1'), lease('2030-01-01T00:00:00Z')], 8_000, false],
+    ['if its Node is not Ready', [notReady(), lease('2030-01-01T00:00:00Z')], 8_000, true],
+    ['if its Node was left cordoned', [left(), lease('2030-01-01T00:00:00Z')], 8_000, true],
+    ['unless its Node is Ready, and no Lease can be read', [drainNode('n1')], null, false],
+    ['unless it has no Node', [drainNode('n2')], null, false],
+  ] as const)('%s', async (_, objects, renewsAfterMs, isDown) => {
+    expect(await isDownAfterFailure(objects, renewsAfterMs)).toBe(isDown);
+  });
+});
