@@ -1,10 +1,9 @@
 import { settle, unlessRefused } from '../../base/errors.ts';
-import { groupBy } from '../../base/group-by.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { numberAt } from '../../kubelet/documents/values.ts';
+import { entriesAt, numberAt } from '../../kubelet/documents/values.ts';
 import { type DrainPod, isToEvict, readDrainPod } from '../forecast/drain-pod.ts';
 import type { DrainPorts } from './drain-node.ts';
 import { notSettled } from './drain-problems.ts';
@@ -15,6 +14,8 @@ export interface EvictedWorkload {
   readonly uid: string;
   /** `StatefulSet shop/db`. */
   readonly name: string;
+  /** A selector of all its pods, and maybe of others; empty: all pods of the namespace. */
+  readonly labels: string;
   readonly readyBefore: number;
 }
 
@@ -32,32 +33,37 @@ export async function readEvictedWorkloads(cluster: Cluster, pods: readonly Kube
       controller === null || !OBSERVED.has(controller.kind) ? [] : [[controller.uid, { ...controller, namespace }] as const],
     ),
   );
-  const found = await podsByController(cluster, [...controllers.values()]);
-  return [...controllers.values()].flatMap(({ uid, ...ref }) => {
-    const readyBefore = readyOf(found.get(ref.namespace)?.get(uid));
-    return readyBefore === 0 ? [] : [{ ref, uid, name: `${ref.kind} ${ref.namespace}/${ref.name}`, readyBefore }];
+  const found = await inParallel([...controllers.values()], AT_ONCE, async ({ uid, ...ref }): Promise<readonly EvictedWorkload[]> => {
+    const object = await unlessRefused(cluster.get(ref));
+    if (object !== null && object.metadata.uid !== uid) return [];
+    const labels = object === null ? '' : labelsOf(object);
+    const workload = { ref, uid, name: `${ref.kind} ${ref.namespace}/${ref.name}`, labels };
+    const readyBefore = readyOf((await podsOf(cluster, workload)) ?? []);
+    return readyBefore === 0 ? [] : [{ ...workload, readyBefore }];
   });
+  return found.flat();
 }
 
-type PodsOfNamespace = ReadonlyMap<string, readonly DrainPod[]>;
+/** By `matchLabels`, or by the plain selector of a ReplicationController. */
+function labelsOf(controller: KubeObject): string {
+  const selector = entriesAt(controller, controller.kind === 'ReplicationController' ? 'spec.selector' : 'spec.selector.matchLabels');
+  return selector.map(([key, value]) => `${key}=${String(value)}`).join(',');
+}
 
-/** The running or starting pods by the UID of their controller, by namespace: one list each; null: it cannot be read. */
-async function podsByController(
+/** The running or starting pods of a controller; null: they cannot be read. */
+async function podsOf(
   cluster: Cluster,
-  places: readonly { readonly namespace: string }[],
-): Promise<ReadonlyMap<string, PodsOfNamespace | null>> {
-  const namespaces = [...new Set(places.map(({ namespace }) => namespace))];
-  const found = await inParallel(namespaces, AT_ONCE, async (namespace) => {
-    const list = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace }));
-    const pods = list?.items.map(readDrainPod).filter(({ isTerminating, phase }) => !isTerminating && !ENDED.has(phase));
-    return [namespace, pods === undefined ? null : groupBy(pods, ({ controller }) => controller?.uid ?? '')] as const;
-  });
-  return new Map(found);
+  { ref: { namespace }, uid, labels }: Pick<EvictedWorkload, 'ref' | 'uid' | 'labels'>,
+): Promise<readonly DrainPod[] | null> {
+  const options = labels === '' ? {} : { labelSelector: labels };
+  const list = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace }, options));
+  const pods = list?.items.map(readDrainPod).filter((pod) => pod.controller?.uid === uid && !pod.isTerminating && !ENDED.has(pod.phase));
+  return pods ?? null;
 }
 
 const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
 
-function readyOf(pods: readonly DrainPod[] = []): number {
+function readyOf(pods: readonly DrainPod[]): number {
   return pods.filter(({ isReady }) => isReady).length;
 }
 
@@ -78,11 +84,7 @@ export async function waitSettled(
     { clock: run.clock, reporter, signal, host: { name: node } },
     {
       probe: async () => {
-        const pods = await podsByController(
-          cluster,
-          waiting.map(({ ref }) => ref),
-        );
-        left = (await inParallel(waiting, AT_ONCE, (each) => missingPods(cluster, each, pods.get(each.ref.namespace)))).flat();
+        left = (await inParallel(waiting, AT_ONCE, (each) => missingPods(cluster, each))).flat();
         waiting = left.map(({ workload }) => workload);
         return left.length === 0 ? { done: true } : { pending: left };
       },
@@ -116,11 +118,11 @@ export async function waitSettled(
  * Empty: none are missing, or the controller was deleted. One that cannot be read now is not settled. The controller is read
  * only if it has fewer pods than before: it may have been scaled.
  */
-async function missingPods(cluster: Cluster, workload: EvictedWorkload, found: PodsOfNamespace | null = null) {
+async function missingPods(cluster: Cluster, workload: EvictedWorkload) {
   const { ref, uid, name, readyBefore } = workload;
   const unread = [{ workload, text: `${name} (cannot be read)` }];
-  if (found === null) return unread;
-  const pods = found.get(uid) ?? [];
+  const pods = await podsOf(cluster, workload);
+  if (pods === null) return unread;
   const ready = readyOf(pods);
   const missing = (wanted: number) => (ready >= wanted ? [] : [{ workload, text: `${name} (${ready} of ${wanted} Ready)` }]);
   if (pods.length >= readyBefore) return missing(readyBefore);

@@ -77,7 +77,7 @@ describe('a change of a node', () => {
       return { result, after, requests: world.cluster.calls.slice(ended + 1).filter((call) => !/ Node(\/| |$)/.test(call)) };
     };
 
-    it('with one list of pods for each namespace, and pauses that grow', async () => {
+    it('with one list of pods for each of them, and pauses that grow', async () => {
       const objects = [...WEB, ...DB];
       const world = drainWorld(objects, { startMs: 60_000 });
       const { result, requests } = await settling(objects, world);
@@ -90,6 +90,26 @@ describe('a change of a node', () => {
       expect(waiting?.message).toContain(
         'waiting for replacements of the evicted pods to be Ready, 0 s: ReplicaSet default/web (1 of 2 Ready), StatefulSet shop/db (0 of 1 Ready)',
       );
+      expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
+    });
+
+    it('by the labels of their pods', async () => {
+      const selector = { matchLabels: { app: 'web' } };
+      const web = { ...scaled('ReplicaSet/web', 2), spec: { replicas: 2, selector } };
+      const world = drainWorld([
+        ...WEB.filter(({ kind }) => kind !== 'ReplicaSet'),
+        web,
+        pod('other', 'n2', { of: 'ReplicaSet/other', app: 'other' }),
+      ]);
+      const listed: unknown[] = [];
+      const list: Cluster['list'] = (collection, options) => {
+        if (collection.kind === 'Pod' && collection.namespace !== undefined) listed.push(options?.labelSelector);
+        return world.cluster.list(collection, options);
+      };
+      const change = { node: 'n1', impact: 'drain', isRestored: () => true } as const;
+      await whileDrained({ ...world, cluster: { ...world.cluster, list } }, change, { ...POLICY, settleMs: 60_000 }, async () => undefined);
+      expect(listed.length).toBeGreaterThan(1);
+      expect(new Set(listed)).toEqual(new Set(['app=web']));
       expect(world.reporter.events.at(-1)).toMatchObject({ code: 'PODS_SETTLED' });
     });
 
