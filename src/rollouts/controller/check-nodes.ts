@@ -30,13 +30,16 @@ export async function checkNodes(
   return (await checkPayload(cluster, spec, { source, ...(await findPayload(cluster, source)) }, nodes)).checks;
 }
 
+/** What a rollout permits. */
+type CheckedSpec = Pick<RolloutSpec, 'onFailure'> & { readonly strategy: Pick<RolloutSpec['strategy'], 'allow'> };
+
 /**
  * `checkNodes` for a content that need not exist as a ConfigMap.
  * @returns also the fields that differ from the running configuration, as of `checkPodRisks`: without nodes that run the source
  */
 export async function checkPayload(
   cluster: Cluster,
-  spec: RolloutSpec,
+  spec: CheckedSpec,
   { source, text, data }: { readonly source: ConfigSource; readonly text: string; readonly data: CheckedPayload['data'] },
   nodes: readonly NodeConfig[],
 ): Promise<{ readonly checks: ReadonlyMap<string, NodeCheck>; readonly fields: CheckedRisks['fields'] }> {
@@ -71,7 +74,7 @@ async function mayDrainAll(cluster: Cluster, [name]: readonly string[]): Promise
   return name === undefined || mayDrain(cluster, name);
 }
 
-function irreversible({ name, report, source }: NodeConfig, { onFailure }: RolloutSpec): readonly Problem[] {
+function irreversible({ name, report, source }: NodeConfig, { onFailure }: CheckedSpec): readonly Problem[] {
   const isRefused = onFailure === 'Revert' && report?.requiresSignature === true && source.source !== null;
   return isRefused ? [{ ...revertNotSigned([name]), host: name }] : [];
 }

@@ -24,7 +24,8 @@ export function revisionOf({ name, spec: { payload } }: Rollout, namespace: stri
   return { name: revision, source: { namespace, name: map, kubeletConfigKey: DEFAULT_CONFIG_KEY } };
 }
 
-function overlayData(overlay: Rollout['spec']['payload']['overlay']): Readonly<Record<string, string>> {
+/** The data of the ConfigMap of an overlay. Equal overlays have equal data. */
+export function overlayData(overlay: Rollout['spec']['payload']['overlay']): Readonly<Record<string, string>> {
   const document = { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND, ...overlay };
   return { [DEFAULT_CONFIG_KEY]: `${JSON.stringify(JSON.parse(canonicalJson(document)), null, 2)}\n` };
 }

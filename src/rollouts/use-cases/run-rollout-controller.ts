@@ -54,7 +54,7 @@ async function control(
     onReadiness,
   }: { readonly reporter: Reporter; readonly metrics: ControllerMetrics; readonly onReadiness: (issue: string | null) => void },
 ): Promise<void> {
-  const connected = await connect(services, named, reporter);
+  const connected = await connectFromPod(services, named, reporter);
   const cluster = metrics.counting(connected);
   const { clock, self, signal, hostname, web } = services;
   try {
@@ -66,7 +66,8 @@ async function control(
   }
 }
 
-async function connect(services: ControllerPorts, named: KubeconfigRequest, reporter: Reporter): Promise<Cluster> {
+/** Connects with a kubeconfig; without one and in a pod, with the service account of the pod. @throws AppError the errors of `openCluster` */
+export async function connectFromPod(services: OpenClusterPorts, named: KubeconfigRequest, reporter: Reporter): Promise<Cluster> {
   const own = named.kubeconfig === undefined && services.env.KUBECONFIG === undefined ? inClusterKubeconfig(services.env) : null;
   if (own !== null) return services.connectCluster({ kubeconfig: own });
   return (await openCluster(services, named, { writes: reporter })).cluster as Cluster;
