@@ -24,6 +24,7 @@ export function createAgentServices(environment: Environment): Services {
     openHostKeys: absent,
     readSshConfig: absent,
     connectEtcd: absent,
+    serveHooks: absent,
     inRoot: absent,
   } satisfies Omit<Pick<Services, MainProgramPorts>, 'connectHost'>;
   return { ...localServices(environment), ...operators, connectHost: connectLocalHost };

@@ -36,6 +36,7 @@ export type MainProgramPorts =
   | 'openHostKeys'
   | 'readSshConfig'
   | 'connectEtcd'
+  | 'serveHooks'
   | 'inRoot'
   | 'validateInThreads';
 

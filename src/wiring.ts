@@ -40,6 +40,7 @@ export function createServices(environment: Environment): Services {
     runEditor: async (editor, path) => (await import('./cli/adapters/run-editor.ts')).runEditor(editor, path),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
     problemPages: async () => (await import('./problem-pages.ts')).loadProblemPages(),
+    serveHooks: async (options) => (await import('./rollouts/cluster-api/adapters/hook-server.ts')).serveHooks(options),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     planSignatures: async () => (await import('./fleet/adapters/plan-signatures.ts')).sshKeygenSignatures(),

@@ -11,6 +11,7 @@ import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshC
 import type { BundleAccess } from '../../host/bundle/ports.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../../kubeadm/ports.ts';
 import type { HostEntry } from '../../kubeadm/user-data/model.ts';
+import type { HookServers } from '../../rollouts/cluster-api/run-extension.ts';
 import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /**
@@ -106,6 +107,7 @@ export interface Services
     LocalCommands,
     LocalMachine,
     AgentHostPort,
+    HookServers,
     Terminal,
     ForcedExit,
     RunTime,

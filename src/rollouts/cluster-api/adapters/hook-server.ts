@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type ServerOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { HookServers, ServingCertificate } from '../run-extension.ts';
+
+/** A request contains up to six objects of at most 1.5 MiB each. */
+const MAX_BYTES = 10 * 1024 * 1024;
+
+/** @see HookServers */
+export const serveHooks: HookServers['serveHooks'] = async ({ host, port, certificate, answer }) => {
+  const server = createServer({ ...tlsOptions(certificate), minVersion: 'TLSv1.2' }, (request, response) => {
+    void respond(request, answer, certificate).then(
+      ([status, body]) => send(response, status, body),
+      () => send(response, 500, 'internal error'),
+    );
+  });
+  server.headersTimeout = 5_000;
+  server.requestTimeout = 9_000;
+  server.maxConnections = 32;
+  // A client that does not trust the certificate is not an error of the server.
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    renew: (renewed) => server.setSecureContext(tlsOptions(renewed)),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+};
+
+function tlsOptions({ certPem, keyPem, clientCaPem }: ServingCertificate): ServerOptions {
+  const base = { cert: certPem, key: keyPem.reveal() };
+  // Probes of the kubelet have no certificate.
+  return clientCaPem === null ? base : { ...base, ca: clientCaPem, requestCert: true, rejectUnauthorized: false };
+}
+
+async function respond(
+  request: IncomingMessage,
+  answer: Parameters<typeof serveHooks>[0]['answer'],
+  { clientCaPem }: ServingCertificate,
+): Promise<readonly [number, string | object]> {
+  const path = (request.url ?? '/').replace(/[?#].*$/s, '');
+  if (path === '/healthz') return [200, 'ok'];
+  if (request.method !== 'POST') return [405, 'method not allowed'];
+  if (clientCaPem !== null && !(request.socket as TLSSocket).authorized) return [401, 'a client certificate is required'];
+  const text = await readBody(request);
+  if (text === null) return [413, `the request has more than ${MAX_BYTES} bytes`];
+  const answered = await answer(path, text);
+  if (answered === null) return [404, 'not found'];
+  return 'invalid' in answered ? [400, answered.invalid] : [200, answered.response];
+}
+
+async function readBody(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function send(response: ServerResponse, status: number, body: string | object): void {
+  if (response.destroyed) return;
+  const [type, text] = typeof body === 'string' ? ['text/plain; charset=utf-8', `${body}\n`] : ['application/json', JSON.stringify(body)];
+  const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text), ...(status === 413 ? { connection: 'close' } : {}) };
+  response.writeHead(status, headers).end(text);
+}
