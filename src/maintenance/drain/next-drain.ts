@@ -60,7 +60,8 @@ export function nextDrain(before: DrainState, event: DrainEvent, now: number): D
   const left = pods.filter(({ stage }) => stage !== 'gone');
   const ended = endOf(state, event, left.length, now);
   if (ended !== null) return { state, evict: [], ended, waitMs: 0 };
-  const due = left.filter(({ stage, nextAt }) => stage === 'waiting' && nextAt <= now);
+  // Only an observation starts evictions: the answers of several arrive together.
+  const due = event.kind === 'answered' ? [] : left.filter(({ stage, nextAt }) => stage === 'waiting' && nextAt <= now);
   const evict = due.slice(0, AT_ONCE - left.filter(({ stage }) => stage === 'evicting').length);
   const next = new Map(state.pods);
   for (const pod of evict) next.set(pod.uid, { ...pod, stage: 'evicting' });

@@ -67,6 +67,15 @@ describe('drainNode', () => {
     expect(await stateOf(world.cluster, 'n1')).toEqual(SERVING);
   });
 
+  it('evicts more pods than it evicts at the same time', async () => {
+    const many = Array.from({ length: 30 }, (_, i) => pod(`web-${i}`, 'n1'));
+    const world = drainWorld([node('n1'), node('n2'), scaled('ReplicaSet/web', 30), ...many]);
+    const drained = await drainNode(world, 'n1', SETTINGS);
+    expect(drained).toMatchObject({ state: 'drained', problem: null });
+    expect(drained.pods).toHaveLength(30);
+    expect(world.clock.elapsedMs).toBeLessThan(10_000);
+  });
+
   it('leaves DaemonSet pods, static pods and finished pods', async () => {
     const stays = [
       pod('proxy', 'n1', { of: 'DaemonSet/proxy', app: 'proxy' }),
