@@ -114,20 +114,21 @@ export function updateMachine(spec: JsonObject, options: ObjectOptions = {}): Js
 
 /** Definitions of the kinds that the extension reads, with all fields kept. */
 export function definitions(): readonly KubeObject[] {
+  return [definition('cluster.x-k8s.io', 'Machine'), definition('bootstrap.cluster.x-k8s.io', 'KubeadmConfig')];
+}
+
+/** The last version is stored. */
+export function definition(group: string, kind: string, names = ['v1beta1', 'v1beta2'], scope = 'Namespaced'): KubeObject {
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   const schema = { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } };
-  const of = (group: string, kind: string): KubeObject => {
-    const plural = `${kind.toLowerCase()}s`;
-    const versions = ['v1beta1', 'v1beta2'].map((name) => ({ name, served: true, storage: name === 'v1beta2', schema }));
-    const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` };
-    return {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: `${plural}.${group}` },
-      spec: { group, scope: 'Namespaced', names, versions },
-    };
+  const plural = `${kind.toLowerCase()}s`;
+  const versions = names.map((name) => ({ name, served: true, storage: name === names.at(-1), schema }));
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
+    spec: { group, scope, names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }, versions },
   };
-  return [of('cluster.x-k8s.io', 'Machine'), of('bootstrap.cluster.x-k8s.io', 'KubeadmConfig')];
 }
 
 /** An object with a patch applied as Cluster API does: only operations that set the content of files are known here. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/base/json.ts';
-import { CONFIG_CONDITION, TRIAL_REASON } from '../../src/dynamic/agent/status.ts';
+import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from '../../src/dynamic/agent/status.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import {
@@ -23,24 +23,31 @@ function condition(type: string, reason: string): JsonObject {
   return { type, status: 'True', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
 }
 
-/** In place of agents: each Node reports a healthy trial of its assignment. */
-export async function reportTrials(cluster: Cluster, signal: AbortSignal): Promise<void> {
+/** In place of agents: each Node reports a healthy trial of its assignment, or that the trial has passed. */
+export async function reportTrials(cluster: Cluster, signal: AbortSignal, { arePassed = false } = {}): Promise<void> {
   while (!signal.aborted) {
     const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' }).catch(() => null);
-    for (const node of nodes?.items ?? []) await report(cluster, node).catch(() => undefined);
+    for (const node of nodes?.items ?? []) await report(cluster, node, arePassed).catch(() => undefined);
     await sleep(200);
   }
 }
 
-async function report(cluster: Cluster, node: KubeObject): Promise<void> {
+async function report(cluster: Cluster, node: KubeObject, isPassed: boolean): Promise<void> {
   const { name, annotations = {} } = node.metadata;
   const { source } = parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]);
   if (source === null) return;
   const { uid = '', resourceVersion = '' } = (await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', ...source }))?.metadata ?? {};
   const identity = { ...source, uid, resourceVersion };
-  const reported = JSON.stringify(formatConfigStatus({ assigned: identity, active: identity, lastKnownGood: null, error: null }));
+  const reported = JSON.stringify(
+    formatConfigStatus({ assigned: identity, active: identity, lastKnownGood: isPassed ? identity : null, error: null }),
+  );
   if (annotations[CONFIG_STATUS_ANNOTATION] === reported) return;
   const ref = { apiVersion: 'v1', kind: 'Node', name };
-  await cluster.patch(ref, 'strategic', { status: { conditions: [condition(CONFIG_CONDITION, TRIAL_REASON)] } }, { subresource: 'status' });
+  await cluster.patch(
+    ref,
+    'strategic',
+    { status: { conditions: [condition(CONFIG_CONDITION, isPassed ? GOOD_REASON : TRIAL_REASON)] } },
+    { subresource: 'status' },
+  );
   await cluster.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: reported } } });
 }
