@@ -3,6 +3,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { apiVersionOf, type ResourceType } from '../../src/kube/resources.ts';
 import { withMetadata } from './members.ts';
 import type { Selector } from './selectors.ts';
+import { qualifiedResource } from './served-kinds.ts';
 import { expired, StatusError } from './status.ts';
 import type { Store, StoreEvent } from './store.ts';
 
@@ -37,6 +38,7 @@ export interface Watch {
  */
 export function openWatch(store: Store, request: WatchRequest, sink: WatchSink): Watch {
   const { type, namespace, selector, resourceVersion } = request;
+  const watched = qualifiedResource(type);
   if (resourceVersion !== '' && !/^\d+$/.test(resourceVersion)) {
     const quoted = JSON.stringify(resourceVersion);
     throw new StatusError(500, `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`);
@@ -44,7 +46,8 @@ export function openWatch(store: Store, request: WatchRequest, sink: WatchSink):
   const after = Number(resourceVersion);
   const bookmark = (annotations?: JsonObject) => sink.send('BOOKMARK', bookmarkOf(type, store.revision(), annotations));
   const deliver = (event: StoreEvent): void => {
-    if (event.resource !== type || event.revision <= after) return;
+    // Types of custom resources are read from their definition each time.
+    if (qualifiedResource(event.resource) !== watched || event.revision <= after) return;
     if (namespace !== '' && event.object.metadata.namespace !== namespace) return;
     const seen = seenThrough(selector, event);
     if (seen) sink.send(seen.type, seen.object);

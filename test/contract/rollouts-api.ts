@@ -102,6 +102,17 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
       expect(paused).toMatchObject({ metadata: { generation: 2 }, spec: { paused: true }, status: { phase: 'Progressing' } });
     });
 
+    it('is watched', async () => {
+      const kind = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' };
+      await cluster.create(rollout('watched', VALID));
+      const { resourceVersion } = await cluster.list(kind);
+      const stop = new AbortController();
+      const next = cluster.watch(kind, { resourceVersion, signal: stop.signal })[Symbol.asyncIterator]().next();
+      await cluster.patch(rolloutRef('watched'), 'merge', { spec: { paused: true } });
+      expect((await next).value).toMatchObject({ type: 'MODIFIED', object: { metadata: { name: 'watched' }, spec: { paused: true } } });
+      stop.abort();
+    });
+
     it('refuses a status write that was based on an older version', async () => {
       const { metadata } = await cluster.create(rollout('fenced', VALID));
       const ref = rolloutRef('fenced');
