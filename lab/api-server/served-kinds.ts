@@ -13,6 +13,7 @@ const EXTRAS: Readonly<Record<string, { readonly shortNames?: readonly string[];
   PersistentVolume: { shortNames: ['pv'], subresources: ['status'] },
   PersistentVolumeClaim: { shortNames: ['pvc'], subresources: ['status'] },
   Pod: { shortNames: ['po'], subresources: ['eviction', 'status'] },
+  NetworkPolicy: { shortNames: ['netpol'] },
   PodDisruptionBudget: { shortNames: ['pdb'], subresources: ['status'] },
   ReplicaSet: { shortNames: ['rs'], subresources: ['status'] },
   StatefulSet: { shortNames: ['sts'], subresources: ['status'] },

@@ -4,6 +4,7 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { ControllerRequest } from '../rollouts/use-cases/run-rollout-controller.ts';
 import type { CommandOptions, On } from './command.ts';
 import { defineClusterApi } from './controller-cluster-api-command.ts';
+import { defineControllerInstall } from './controller-install.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { LISTEN_HELP, listenAddress } from './listen-option.ts';
 import { addClusterOptions, outputOption } from './options.ts';
@@ -12,7 +13,7 @@ import { flagChoice, flagText, kubeconfigRequest, verbosityOf } from './request-
 
 const LISTEN = '127.0.0.1:10247';
 
-/** `controller`, `controller crd`, `controller cluster-api`. */
+/** `controller`, `controller install`, `controller uninstall`, `controller crd`, `controller cluster-api`. */
 export function defineController(controller: Command, on: On): void {
   addClusterOptions(controller);
   addOptionGroup(controller, HEADINGS.cluster, (cluster) =>
@@ -24,6 +25,7 @@ export function defineController(controller: Command, on: On): void {
   );
   controller.option('--listen <address:port>', LISTEN_HELP, LISTEN);
   addSections(on(controller, controllerRequest, runControllerCommand), { notes: NOTES, examples: EXAMPLES });
+  defineControllerInstall(controller, on);
   defineClusterApi(controller, on);
   const crd = controller
     .command('crd')

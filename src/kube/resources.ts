@@ -38,6 +38,7 @@ export const RESOURCES: readonly ResourceType[] = [
   inNamespace('batch/v1', 'Job', 'jobs'),
   clusterWide('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests'),
   inNamespace('coordination.k8s.io/v1', 'Lease', 'leases'),
+  inNamespace('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
   inNamespace('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'),
   clusterWide('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings'),
   clusterWide('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles'),

@@ -26,7 +26,7 @@ const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** A permission: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE NAME`, `*` for the cluster or any name. */
-type Right = string;
+export type Right = string;
 interface Asked {
   readonly verb: string;
   readonly group: string;
@@ -50,7 +50,7 @@ const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Subresources that kubelets check, in addition to discovery. */
 const NOT_DISCOVERED = [
-  ...['configz', 'checkpoint', 'healthz', 'log', 'metrics', 'pods', 'spec', 'stats'].map((name) => `nodes/${name}`),
+  ...['configz', 'checkpoint', 'healthz', 'log', 'metrics', 'pods', 'proxy', 'spec', 'stats'].map((name) => `nodes/${name}`),
   'users',
   'groups',
 ];
@@ -58,7 +58,7 @@ const NAMESPACES = [AGENT_NAMESPACE, 'kube-system', 'default'];
 const PATHS = ['/', '/metrics', '/logs', '/configz', '/debug/pprof', '/api', '/apis'];
 
 /** Every permission that a review can check, by the API server's discovery. */
-async function everything(admin: Cluster): Promise<readonly Asked[]> {
+export async function everything(admin: Cluster): Promise<readonly Asked[]> {
   const { groups = [] } = (await admin.getRaw('/apis')) as { readonly groups?: readonly { readonly versions: readonly JsonObject[] }[] };
   const versions = ['v1', ...groups.flatMap((group) => group.versions.map(({ groupVersion }) => String(groupVersion)))];
   const lists = await Promise.all(versions.map((version) => admin.getRaw(version === 'v1' ? '/api/v1' : `/apis/${version}`)));
@@ -89,7 +89,7 @@ function describeAsked({ verb, group, resource, subresource, namespace, name }: 
 }
 
 /** All permissions of a client. */
-async function rightsOf(client: Cluster, asked: readonly Asked[]): Promise<ReadonlySet<Right>> {
+export async function rightsOf(client: Cluster, asked: readonly Asked[]): Promise<ReadonlySet<Right>> {
   const granted = new Set<Right>();
   const review = async (spec: JsonObject, right: Right): Promise<void> => {
     const answer = await client.create({

@@ -36,6 +36,12 @@ export function renderDocument(value: object, format: Exclude<ReadFormat, 'text'
   return replaceUnprintable(document.toString({ lineWidth: 0 }), (code) => `\\U${code.toString(16).padStart(8, '0')}`);
 }
 
+/** Objects for kubectl apply: YAML documents, or a List as JSON. */
+export function renderManifests(objects: readonly object[], format: 'yaml' | 'json'): string {
+  if (format === 'json') return renderDocument({ apiVersion: 'v1', kind: 'List', items: objects }, format);
+  return objects.map((object) => renderDocument(object, format)).join('---\n');
+}
+
 /**
  * Applies a template to a result.
  * @throws AppError USAGE (exit code 2) for an index out of bounds, or an index or filter of another value than a list

@@ -1,0 +1,95 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import { jsonContains } from '../../base/json.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { applyClusterChange } from '../../host/apply.ts';
+import type { ObjectChange, PhasePlan } from '../../host/plan/change.ts';
+import { changedRef } from '../../host/plan/change.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { describeRef, type KubeObject, refOf } from '../../kube/object.ts';
+import { findObjects } from '../../kubeadm/phases/find-objects.ts';
+import { rolloutDefinition } from '../api/crd.ts';
+import { LEASE_NAME } from '../controller/lease.ts';
+import { controllerObjects } from '../install/controller-objects.ts';
+import { listRollouts } from './find-rollouts.ts';
+
+/**
+ * The changes that install the controller, or update it to another image or version. Labels and annotations of others are kept.
+ * @param cluster null: a dry run without an API server
+ */
+export async function planInstallation(cluster: Cluster | null, image: string): Promise<PhasePlan> {
+  const desired = controllerObjects(image);
+  const found = await findObjects(cluster, desired);
+  const changes = desired.flatMap((object, i) => changesOf(found[i] ?? null, object));
+  return changes.length === 0 ? { changes, noop: 'the controller is installed with this image' } : { changes };
+}
+
+function changesOf(found: KubeObject | null, desired: KubeObject): readonly ObjectChange[] {
+  if (desired.apiVersion.startsWith('rbac.')) return diffRbac(found, desired);
+  if (found === null) return [{ kind: 'create-object', object: desired, reason: 'does not exist' }];
+  const { metadata, spec } = desired;
+  const labels = { ...found.metadata.labels, ...metadata.labels };
+  const isEqual =
+    jsonContains(found.metadata.labels ?? {}, metadata.labels ?? {}) && (spec === undefined || jsonContains(found.spec, spec));
+  if (isEqual) return [];
+  const object = { ...found, metadata: { ...found.metadata, labels }, ...(spec === undefined ? {} : { spec }) } as KubeObject;
+  return [{ kind: 'update-object', object, before: found, reason: 'differs' }];
+}
+
+/**
+ * The changes that remove the controller. The namespace with the ConfigMaps of the nodes stays.
+ * @param options.removesDefinition also delete the CustomResourceDefinition
+ * @returns the changes, and what stays, as sentences
+ * @throws AppError ROLLOUTS_EXIST (exit code 3) if the definition is to be deleted, and with it rollouts that a controller must end
+ */
+export async function planRemoval(cluster: Cluster, { removesDefinition }: { readonly removesDefinition: boolean }) {
+  const definition = refOf(rolloutDefinition());
+  const rollouts = await listRollouts(cluster).catch((error: unknown) => {
+    if (isAppError(error, 'CLUSTER_NO_SUCH_KIND')) return [];
+    throw error;
+  });
+  if (removesDefinition && rollouts.length > 0) throw rolloutsExist(rollouts.map(({ rollout }) => rollout.name));
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: AGENT_NAMESPACE, name: LEASE_NAME };
+  const kept = ['Namespace', ...(removesDefinition ? [] : [definition.kind])];
+  const refs = [
+    ...controllerObjects('')
+      .filter(({ kind }) => !kept.includes(kind))
+      .map(refOf)
+      .toReversed(),
+    lease,
+  ];
+  const found = await Promise.all(refs.map((ref) => cluster.get(ref)));
+  const changes = refs.flatMap((ref, i): readonly ObjectChange[] =>
+    found[i] === null ? [] : [{ kind: 'delete-object', ref, reason: 'the controller is removed' }],
+  );
+  const names = rollouts.map(({ rollout }) => rollout.name).join(', ');
+  const left = [
+    `Nodes keep their configuration. Namespace ${AGENT_NAMESPACE} stays, with the ConfigMaps of the nodes.`,
+    ...(removesDefinition
+      ? []
+      : [`CustomResourceDefinition ${definition.name} stays${names === '' ? '' : `, with the rollouts ${names}`}.`]),
+  ];
+  const plan: PhasePlan = changes.length === 0 ? { changes, noop: 'no controller is installed' } : { changes };
+  return { plan, left };
+}
+
+function rolloutsExist(names: readonly string[]): AppError {
+  return new AppError(
+    {
+      code: 'ROLLOUTS_EXIST',
+      message: `rollouts exist, and would be deleted with their definition: ${names.join(', ')}`,
+      hint: 'Delete them while the controller runs, so that it can reset their nodes if they ask for it: kubectl delete kcr --all',
+    },
+    { exitCode: 3 },
+  );
+}
+
+/** Applies the changes in their order. @throws the errors of the API server */
+export async function applyObjects(cluster: Cluster, { changes }: PhasePlan, reporter: Reporter): Promise<void> {
+  for (const change of changes as readonly ObjectChange[]) {
+    await applyClusterChange(cluster, change);
+    const verb = { 'create-object': 'created', 'update-object': 'updated', 'delete-object': 'deleted' }[change.kind as string] ?? 'changed';
+    reporter.report({ level: 'info', code: 'CHANGE_DONE', message: `${verb} ${describeRef(changedRef(change))}` });
+  }
+}

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import { controllerObjects } from '../../src/rollouts/install/controller-objects.ts';
+import { TEST_IMAGE } from '../support/controller-account.ts';
+import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
+
+const OTHER_IMAGE = TEST_IMAGE.replace(/a/g, (letter, at: number) => (at > 40 ? 'b' : letter));
+const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'kubeletadm-system', name: 'kubeletadm-controller' };
+const DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  name: 'kubeletconfigrollouts.kubeletadm.dev',
+};
+
+let directory: string;
+let cluster: FakeCluster;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'controller-install-'));
+  writeFileSync(join(directory, 'admin.conf'), TOKEN_KUBECONFIG);
+  cluster = fakeCluster();
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const controller = (...argv: readonly string[]) =>
+  runCommand(['controller', ...argv], {
+    env: { KUBECONFIG: join(directory, 'admin.conf'), HOME: directory },
+    services: () => ({ connectCluster: async () => ({ ...cluster, close: async () => {} }) }),
+  });
+const install = (...argv: readonly string[]) => controller('install', '--image', TEST_IMAGE, ...argv);
+const imageOf = async () => {
+  const { spec } = ((await cluster.get(DEPLOYMENT)) ?? {}) as { readonly spec?: JsonObject };
+  return JSON.stringify(spec).match(/"image":"([^"]*)"/)?.[1];
+};
+
+describe('controller install', () => {
+  it('installs all objects once, and updates the image', async () => {
+    const first = await install();
+    expect([first.code, first.stdout]).toEqual([0, 'The controller is installed.\n']);
+    expect(first.stderr).toContain('created Deployment kubeletadm-system/kubeletadm-controller');
+    const second = await install();
+    expect([second.code, second.stdout]).toEqual([0, 'Nothing to do: the controller is installed with this image.\n']);
+    const dry = await controller('install', '--image', OTHER_IMAGE, '--dry-run', '--exit-code');
+    expect([dry.code, dry.stdout]).toEqual([6, expect.stringContaining('~ Deployment kubeletadm-system/kubeletadm-controller')]);
+    expect(await imageOf()).toBe(TEST_IMAGE);
+    expect((await controller('install', '--image', OTHER_IMAGE)).code).toBe(0);
+    expect(await imageOf()).toBe(OTHER_IMAGE);
+  });
+
+  it('keeps labels of others, and repairs rules that were changed', async () => {
+    await install();
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', name: 'kubeletadm-system' };
+    await cluster.patch(namespace, 'merge', { metadata: { labels: { team: 'a', 'pod-security.kubernetes.io/enforce': null } } });
+    const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'kubeletadm:controller' };
+    await cluster.patch(role, 'merge', { rules: [] });
+    expect((await install()).code).toBe(0);
+    expect((await cluster.get(namespace))?.metadata.labels).toMatchObject({
+      team: 'a',
+      'pod-security.kubernetes.io/enforce': 'restricted',
+    });
+    expect((await cluster.get(role))?.rules).not.toEqual([]);
+  });
+
+  it('prints the manifests in a dry run', async () => {
+    const yaml = await install('--dry-run', '-o', 'yaml');
+    const expected = JSON.parse(JSON.stringify(controllerObjects(TEST_IMAGE)));
+    expect(parseAllDocuments(yaml.stdout).map((document) => document.toJS())).toEqual(expected);
+    expect(JSON.parse((await install('--dry-run', '-o', 'json')).stdout)).toEqual({ apiVersion: 'v1', kind: 'List', items: expected });
+    expect(await cluster.get(DEPLOYMENT)).toBeNull();
+  });
+
+  it.each([
+    ['no image', [], /requires --image/],
+    ['an image without a digest', ['--image', 'registry.example.com/kubeletadm:1.0'], /the image has no digest/],
+  ])('refuses %s', async (_, argv, message) => {
+    const { code, stderr } = await controller('install', ...argv);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+});
+
+describe('controller uninstall', () => {
+  const ROLLOUT = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' };
+
+  it('leaves the namespace, the definition and the rollouts, and names them', async () => {
+    await install();
+    await cluster.create({ ...ROLLOUT, metadata: { name: 'edge' }, spec: { nodeSelector: {}, payload: { overlay: {} } } });
+    const { code, stdout } = await controller('uninstall');
+    expect([code, stdout]).toEqual([
+      0,
+      'Nodes keep their configuration. Namespace kubeletadm-system stays, with the ConfigMaps of the nodes.\nCustomResourceDefinition kubeletconfigrollouts.kubeletadm.dev stays, with the rollouts edge.\n',
+    ]);
+    for (const object of controllerObjects(TEST_IMAGE)) {
+      const { kind, apiVersion, metadata } = object;
+      const found = await cluster.get({
+        kind,
+        apiVersion,
+        name: metadata.name,
+        ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      });
+      expect([kind, metadata.name, found !== null]).toEqual([kind, metadata.name, kind === 'Namespace' || kind === DEFINITION.kind]);
+    }
+    expect((await controller('uninstall')).stdout).toMatch(/^Nothing to do: no controller is installed\.\n/);
+  });
+
+  it('deletes the definition with --crd, but not while rollouts exist', async () => {
+    await install();
+    await cluster.create({ ...ROLLOUT, metadata: { name: 'edge' }, spec: { nodeSelector: {}, payload: { overlay: {} } } });
+    const refused = await controller('uninstall', '--crd');
+    expect([refused.code, refused.stderr]).toEqual([
+      3,
+      expect.stringMatching(/would be deleted with their definition: edge.*ROLLOUTS_EXIST/),
+    ]);
+    expect(await cluster.get(DEPLOYMENT)).not.toBeNull();
+    await cluster.delete({ ...ROLLOUT, name: 'edge' });
+    expect((await controller('uninstall', '--crd')).code).toBe(0);
+    expect([await cluster.get(DEFINITION), await cluster.get(DEPLOYMENT)]).toEqual([null, null]);
+    expect((await controller('uninstall')).code).toBe(0);
+  });
+});
