@@ -5,6 +5,7 @@ import { planMissingRights, restoreRights } from '../../src/dynamic/use-cases/re
 import { readNodes } from '../../src/dynamic/workflows/read-nodes.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
+import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { CONTROLLER_USER, installController, recordingForbidden } from '../support/controller-account.ts';
 import { createAgentNode, reportTrials } from '../support/stand-in-reports.ts';
@@ -110,6 +111,7 @@ export function controllerRightsContract(name: string, start: () => Promise<Worl
           self: { name: 'controller@test', id: 1, machine: 'test', isRunning: () => true },
           signal: stop.signal,
           random: Math.random,
+          metrics: new ControllerMetrics(),
           web: { get: () => Promise.reject(new Error('no gate is declared')) },
           reporter: { report: ({ level, message }) => (level === 'warning' ? issues.push(message) : undefined) },
         },

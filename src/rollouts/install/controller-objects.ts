@@ -40,7 +40,10 @@ export function controllerObjects(image: string): readonly KubeObject[] {
   ];
 }
 
-/** No connection to a controller. Connections from it: names, the API server, and services of gates on the port of HTTPS. */
+/** Of metrics and probes. */
+const PORT = 10247;
+
+/** Connections to the port of metrics; from the controller: names, the API server, and services of gates on the port of HTTPS. */
 const NETWORK_POLICY: KubeObject = {
   apiVersion: 'networking.k8s.io/v1',
   kind: 'NetworkPolicy',
@@ -48,6 +51,7 @@ const NETWORK_POLICY: KubeObject = {
   spec: {
     podSelector: { matchLabels: LABELS },
     policyTypes: ['Ingress', 'Egress'],
+    ingress: [{ ports: [{ protocol: 'TCP', port: PORT }] }],
     egress: [
       {
         ports: [...['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 })), ...[443, 6443].map((port) => ({ protocol: 'TCP', port }))],
@@ -60,7 +64,10 @@ function deployment(image: string): KubeObject {
   const container = {
     name: 'controller',
     image,
-    args: ['controller'],
+    args: ['controller', `--listen=0.0.0.0:${PORT}`],
+    ports: [{ name: 'http', containerPort: PORT }],
+    readinessProbe: { httpGet: { path: '/readyz', port: 'http' } },
+    livenessProbe: { httpGet: { path: '/healthz', port: 'http' } },
     resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
   };
