@@ -65,5 +65,7 @@ const override: NonNullable<z.core.ToJSONSchemaParams['override']> = ({ jsonSche
   // Unknown fields are pruned, or kept by x-kubernetes-preserve-unknown-fields.
   if (additionalProperties === false || (typeof additionalProperties === 'object' && Object.keys(additionalProperties ?? {}).length === 0))
     delete open.additionalProperties;
+  // API servers do not store an empty map.
+  if (open.properties !== undefined && Object.keys(open.properties ?? {}).length === 0) delete open.properties;
   if (open['x-kubernetes-int-or-string'] === true) open.anyOf = [{ type: 'integer' }, { type: 'string' }];
 };
