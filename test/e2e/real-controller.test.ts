@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -12,7 +13,9 @@ import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
 import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
+import { planInstallation } from '../../src/rollouts/use-cases/install-controller.ts';
 import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
+import { TEST_IMAGE } from '../support/controller-account.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { builtProgram } from '../support/run-bundle.ts';
@@ -89,6 +92,15 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     expect(conflict.output).toContain('conflict with "gitops"');
     expect((await kubectl(['get', 'kcr', 'applied'])).output).toMatch(/NAME\s+PHASE\s+NODES\s+UPDATED\s+IN PROGRESS\s+FAILED\s+AGE/);
   });
+
+  it('have a controller that kubectl installs from the Kustomize base, equal to that of controller install', async () => {
+    const base = fileURLToPath(new URL('../../deploy/controller', import.meta.url));
+    expect(await kubectl(['apply', '--server-side', '--force-conflicts', '-k', base])).toMatchObject({ code: 0 });
+    expect((await planInstallation(cluster, 'kubeletadm')).changes).toEqual([]);
+    expect((await planInstallation(cluster, TEST_IMAGE)).changes).toMatchObject([
+      { kind: 'update-object', object: { kind: 'Deployment' } },
+    ]);
+  }, 60_000);
 
   it('are managed by the plugin of kubectl, with the name of the plugin in its texts', async () => {
     const plugins = join(directory, 'plugins');
