@@ -98,9 +98,10 @@ async function applyGroup<Input>(group: readonly Phase<Input>[], run: PhaseRun<I
   const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
   if (group.length === 1) {
     const { observed, context, notReady } = await observeBefore(first, { ...run, context: await contextOf(first), group: [first.name] });
-    await applyPhase(first, observed, context, run.guard);
+    const others = await applyPhase(first, observed, context, run.guard);
     if (notReady !== null) throw notReady.error;
-    return [{ phase: first.name, plan: observed.plan }];
+    const changes = observed.plan.changes.filter((change) => !others.includes(change));
+    return [{ phase: first.name, plan: { ...observed.plan, changes } }];
   }
   const plans: NamedPhasePlan[] = [];
   const names = group.map(({ name }) => name);
@@ -206,29 +207,31 @@ async function runCleanup<Input>(phases: readonly Phase<Input>[], { signal: _, .
   }
 }
 
+/** @returns the changes that another client has made meanwhile */
 async function applyPhase<Input>(
   phase: Phase<Input>,
   observed: ObservedPhase,
   context: PhaseContext,
   guard: PhaseRun<Input>['guard'],
-): Promise<void> {
+): Promise<readonly Change[]> {
   const { plan } = observed;
   reportPlan(plan, phase.name, context);
   const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
   const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context);
-  if (commit === null) await applyChanges(plan.changes, phase.name, context);
+  let madeByOthers: readonly Change[];
+  if (commit === null) madeByOthers = await applyChanges(plan.changes, phase.name, context);
   else {
     guard.open = commit;
     const others = plan.changes.filter(({ kind }) => kind !== 'confirm-commit');
     // Also without changes: a pending change is joined.
     if (others.length === 0) await context.host.perform([]);
-    await applyChanges(others, phase.name, context, true);
+    madeByOthers = await applyChanges(others, phase.name, context, true);
     commit.wasApplied();
   }
-  if (plan.deferred !== undefined) return;
+  if (plan.deferred !== undefined) return madeByOthers;
   try {
     const lasts = await observed.verify(plan.changes);
-    if (lasts === undefined) return;
+    if (lasts === undefined) return madeByOthers;
     const mustDecide = commit === null && (observed.undo(hostChanges)?.length ?? 0) > 0;
     if (mustDecide) await lasts();
     else guard.lasts = lasts;
@@ -236,6 +239,7 @@ async function applyPhase<Input>(
     if (commit !== null) throw error;
     await rollBack(phase.name, observed, context, error);
   }
+  return madeByOthers;
 }
 
 function reportPlan(plan: PhasePlan, phase: string, context: PhaseContext): void {
@@ -262,13 +266,21 @@ const CLUSTER_VERBS = {
   'remove-etcd-member': 'deleted',
 } as const satisfies Record<ClusterChange['kind'], string>;
 
-async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
+/** @returns the objects that another client has created meanwhile */
+async function applyChanges(
+  changes: readonly Change[],
+  phase: string,
+  context: PhaseContext,
+  guarded = false,
+): Promise<readonly ClusterChange[]> {
   const { signal } = context;
+  const madeByOthers: ClusterChange[] = [];
   for (let i = 0; i < changes.length; ) {
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
       signal?.throwIfAborted();
       const isMade = await applyOutsideHost(context, change, phase);
+      if (!isMade) madeByOthers.push(change);
       const object = describeRef(changedRef(change));
       const message = isMade ? `${CLUSTER_VERBS[change.kind]} ${object}` : `${object} was created meanwhile`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message });
@@ -280,6 +292,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, signal });
     i += batch.length;
   }
+  return madeByOthers;
 }
 
 /** Whether it was changed. Uses the cluster of the context: a phase plans such a change only after it has read the cluster. */

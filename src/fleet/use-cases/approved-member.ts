@@ -1,7 +1,9 @@
+import type { JsonObject } from '../../base/json.ts';
 import { type FixedPlan, planStale, reportDifference } from '../../host/apply-phases.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { planDifference } from '../../host/plan/same-plan.ts';
+import { textAt } from '../../kubelet/documents/values.ts';
 import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
 
@@ -37,7 +39,7 @@ export function approvedMember(
       if (different.length === 0) return open;
       const { reporter } = ports;
       const current = JSON.parse(sharedChangesOf(host)) as HostChanges;
-      const difference = planDifference(planned ?? current, current);
+      const difference = planDifference(planned === undefined ? current : withoutAccepted(planned, current), current);
       const subjects = difference.fields.length > 0 ? difference.fields : different;
       const shown = `${subjects.slice(0, 5).join('; ')}${subjects.length > 5 ? '; …' : ''}`;
       if (replan) {
@@ -54,4 +56,14 @@ export function approvedMember(
       });
     },
   };
+}
+
+/** Without the objects to create that exist by now as they were planned: they are no difference. */
+function withoutAccepted(planned: HostChanges, now: HostChanges): HostChanges {
+  const objectOf = (change: JsonObject): string =>
+    ['apiVersion', 'kind', 'metadata.namespace', 'metadata.name'].map((path) => textAt(change, `object.${path}`)).join(' ');
+  const changed = new Set(now.changes.map(objectOf));
+  const isKept = (change: JsonObject): boolean =>
+    change.action !== 'create' || change.object === undefined || changed.has(objectOf(change));
+  return { ...planned, changes: planned.changes.filter(isKept) };
 }

@@ -281,7 +281,8 @@ describe('applyPhases', () => {
         await cluster.create(NAMESPACE);
         return cluster.create(object);
       };
-      await applyPhases([shared()], { ...context, cluster: { ...cluster, create } }, null, planned);
+      const applied = await applyPhases([shared()], { ...context, cluster: { ...cluster, create } }, null, planned);
+      expect(applied.flatMap(({ plan }) => plan.changes.map(({ kind }) => kind))).toEqual(['write-file']);
       expect(reporter.messages('CHANGE_DONE')[0]).toBe('Namespace x was created meanwhile');
       expect(reporter.codes()).not.toContain('PLAN_CHANGED');
       expect(host.text('/a')).toBe('1');
