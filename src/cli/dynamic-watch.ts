@@ -168,6 +168,10 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
     },
     blocked: (down) =>
       print('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
+    recovering: (names, leftMs) => {
+      const whose = names.length === 1 ? 'its kubelet' : 'their kubelets';
+      print('WAITING', `waiting ${Math.ceil(leftMs / 1000)} s for ${namesText(names)}: ${whose} may be restarting after a failure`);
+    },
     issue: (error) => {
       if (error === null) print('CLUSTER_ANSWERS', 'the API server is reachable again');
       else if (isAppError(error)) print(error.code, `${error.problems.map(formatProblem).join('; ')}; retrying`, { level: 'warning' });

@@ -247,6 +247,9 @@ describe('dynamic assign of many nodes', () => {
     const options = ['--max-fail', '2', '--min-ready', '2s'];
     const { stderr, stdout } = await dynamic('assign', ...NODES.slice(0, 4), '--configmap', await push(66), ...options);
     expect(stderr).toContain('n2: rolled back: ');
+    expect([...stderr.matchAll(/^waiting \d+ s for (.*)$/gm)].map(([, what]) => what)).toEqual([
+      'n2: its kubelet may be restarting after a failure',
+    ]);
     expect(fleet.mostUnavailable()).toBe(1);
     expect(stdout).toBe('4 nodes: 3 changed, 1 failed.\n');
   });

@@ -83,6 +83,7 @@ class Rollout {
   #members: readonly RolloutNode[] = [];
   #batches = 0;
   #blockedSince: number | null = null;
+  #isRecoveryReported = false;
   #unansweredSince: number | null = null;
 
   constructor(ports: RolloutPorts, cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], run: RolloutRun) {
@@ -112,8 +113,9 @@ class Rollout {
         if (ready.length > 0) await this.#begin(ready, isCanary);
         continue;
       }
-      const isRecovering = this.#members.some((member) => blocked.includes(member.target.name) && this.#isRecovering(member));
-      const ended = isRecovering ? null : await this.#resultOf(blocked, stopped);
+      const recovering = this.#members.filter((member) => blocked.includes(member.target.name) && this.#isRecovering(member));
+      this.#reportRecovering(recovering);
+      const ended = recovering.length > 0 ? null : await this.#resultOf(blocked, stopped);
       if (ended !== null) return ended;
       await clock.sleep(pollMs, signal);
       await this.#look();
@@ -172,6 +174,18 @@ class Rollout {
 
   #isRecovering({ failedAt }: RolloutNode): boolean {
     return failedAt !== null && this.#now() < recoveryEnd(failedAt, this.#run.minReadyMs);
+  }
+
+  /** Once, until they have recovered. */
+  #reportRecovering(members: readonly RolloutNode[]): void {
+    if (members.length > 0 && !this.#isRecoveryReported) {
+      const end = Math.max(...members.map(({ failedAt }) => recoveryEnd(failedAt ?? 0, this.#run.minReadyMs)));
+      this.#run.listener.recovering?.(
+        members.map(({ target }) => target.name),
+        end - this.#now(),
+      );
+    }
+    this.#isRecoveryReported = members.length > 0;
   }
 
   #outcomes(): readonly RolloutOutcome[] {

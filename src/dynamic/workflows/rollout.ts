@@ -133,6 +133,8 @@ export interface RolloutListener {
   ended?(outcome: RolloutOutcome): void;
   /** No node can start because these are unavailable. */
   blocked?(down: readonly string[]): void;
+  /** No node can start, because the kubelets of these may be restarting after a failure; `leftMs` is the time limit. */
+  recovering?(names: readonly string[], leftMs: number): void;
   /** A gate between batches has ended. */
   gate?(gate: GateRecord): void;
   /** The API server is unreachable; null: reachable again. */
