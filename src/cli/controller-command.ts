@@ -23,7 +23,12 @@ export function defineController(controller: Command, on: On): void {
       AGENT_NAMESPACE,
     ),
   );
-  controller.option('--listen <address:port>', LISTEN_HELP, LISTEN);
+  controller
+    .option('--listen <address:port>', LISTEN_HELP, LISTEN)
+    .option(
+      '--approve-serving-certificates',
+      'approve CSRs for serving certificates of kubelets whose addresses the certificate in use confirms; see csr approve',
+    );
   addSections(on(controller, controllerRequest, runControllerCommand), { notes: NOTES, examples: EXAMPLES });
   defineControllerInstall(controller, on);
   defineClusterApi(controller, on);
@@ -49,6 +54,7 @@ function controllerRequest(args: readonly string[], options: CommandOptions): Ru
     cluster: kubeconfigRequest(options),
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     listen: listenAddress(options, LISTEN),
+    approvesServing: options.approveServingCertificates === true,
     verbosity: verbosityOf(options),
   };
 }

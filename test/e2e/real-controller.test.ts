@@ -142,7 +142,7 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
             },
           },
         },
-        { namespace: 'kubeletadm-system', identity: `controller-${i}` },
+        { namespace: 'kubeletadm-system', identity: `controller-${i}`, approval: null },
       ),
     );
     try {

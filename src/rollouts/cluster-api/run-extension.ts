@@ -51,7 +51,7 @@ export interface ExtensionRequest extends UpdateSettings {
 export async function runExtension(services: ExtensionPorts, request: ExtensionRequest, reporter: Reporter): Promise<void> {
   const { clock, signal, connectCluster } = services;
   const certificate = await readCertificate(services, request);
-  const management = await connectFromPod(services, request.cluster, reporter);
+  const { cluster: management } = await connectFromPod(services, request.cluster, reporter);
   try {
     const answers = hookAnswers({ management, connectCluster, clock, reporter }, request);
     const answer = async (path: string, body: string) => {

@@ -12,6 +12,8 @@ export class ControllerMetrics {
   readonly #nodes: Gauge;
   readonly #duration: Histogram;
   readonly #errors: Counter;
+  readonly #csrsApproved: Counter;
+  readonly #csrsPending: Gauge;
 
   constructor() {
     const registers = [this.#registry];
@@ -44,11 +46,23 @@ export class ControllerMetrics {
       labelNames: ['verb', 'code'],
       registers,
     });
+    this.#csrsApproved = new Counter({
+      name: 'kubeletadm_serving_csrs_approved_total',
+      help: 'CSRs for serving certificates of kubelets that this controller approved.',
+      registers,
+    });
+    this.#csrsPending = new Gauge({
+      name: 'kubeletadm_serving_csrs_pending',
+      help: 'CSRs for serving certificates of kubelets that this controller checked and did not approve.',
+      registers,
+    });
   }
 
   leads(isLeader: boolean): void {
     this.#leader.set(isLeader ? 1 : 0);
-    if (!isLeader) this.show([]);
+    if (isLeader) return;
+    this.show([]);
+    this.csrsPending(0);
   }
 
   /** Shows these rollouts, and no others. */
@@ -72,6 +86,14 @@ export class ControllerMetrics {
 
   reconciled(seconds: number): void {
     this.#duration.observe(seconds);
+  }
+
+  csrApproved(): void {
+    this.#csrsApproved.inc();
+  }
+
+  csrsPending(count: number): void {
+    this.#csrsPending.set(count);
   }
 
   /** A cluster whose failed requests are counted. */

@@ -5,11 +5,13 @@ import type { HttpsClient } from '../../kube/https-client.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
+import { approveServing } from './approve-serving.ts';
 import type { ChangePorts } from './change-nodes.ts';
 import { type ClusterView, RolloutController } from './controller.ts';
 import { fencedCluster } from './fenced-cluster.ts';
 import { type Leadership, steadyClock, whileLeader } from './lease.ts';
 import type { ControllerMetrics } from './metrics.ts';
+import { Waiting } from './waiting.ts';
 
 /** Events that arrive within this time cause one step. */
 const LEAST_STEP_MS = 500;
@@ -31,6 +33,8 @@ export async function runController(
     readonly identity: string;
     /** Receives why a request for the Lease has failed; null: it has not. */
     readonly onReadiness?: (issue: string | null) => void;
+    /** Approves CSRs for serving certificates; further names of the API server. Null: approves none. */
+    readonly approval: { readonly serverNames: readonly string[] } | null;
   },
 ): Promise<void> {
   const { cluster, reporter, random, signal } = ports;
@@ -70,7 +74,11 @@ async function actAsLeader(
     namespace,
     onIssue,
     systemTime,
-  }: { readonly namespace: string; readonly onIssue: (error: AppError) => void; readonly systemTime: () => Date },
+    approval,
+  }: Pick<Parameters<typeof runController>[1], 'namespace' | 'approval'> & {
+    readonly onIssue: (error: AppError) => void;
+    readonly systemTime: () => Date;
+  },
 ): Promise<void> {
   const { clock, signal } = ports;
   const waiting = new Waiting();
@@ -78,6 +86,7 @@ async function actAsLeader(
   const { web, metrics } = ports;
   const controller = new RolloutController(fenced, leadership, { namespace, systemTime, web, metrics, wake: () => waiting.wake() });
   metrics.leads(true);
+  const approving = approval === null ? null : approveServing(fenced, ports.cluster, { namespace, ...approval, onIssue });
   const watched = watchCluster(ports, { onIssue, wake: () => waiting.wake() });
   try {
     while (!signal.aborted) {
@@ -92,23 +101,7 @@ async function actAsLeader(
     metrics.leads(false);
     await controller.close();
     await watched.ended();
-  }
-}
-
-/** A sleep that an event ends. */
-class Waiting {
-  #isWoken = false;
-  #stop = new AbortController();
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#stop.abort();
-  }
-
-  async sleep(ms: number, { clock, signal }: Pick<ChangePorts, 'clock' | 'signal'>): Promise<void> {
-    if (!this.#isWoken) await clock.sleep(ms, AbortSignal.any([signal, this.#stop.signal])).catch(() => undefined);
-    this.#isWoken = false;
-    this.#stop = new AbortController();
+    await approving;
   }
 }
 

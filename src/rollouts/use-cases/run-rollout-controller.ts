@@ -23,6 +23,8 @@ export interface ControllerRequest {
   readonly namespace: string;
   /** Of `/metrics`, `/healthz` and `/readyz`; null: none. */
   readonly listen: ListenAddress | null;
+  /** Approve CSRs for serving certificates of kubelets. */
+  readonly approvesServing: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface ControllerRequest {
  */
 export async function runRolloutController(
   services: ControllerPorts,
-  { cluster: named, namespace, listen }: ControllerRequest,
+  { listen, ...request }: ControllerRequest,
   reporter: Reporter,
 ): Promise<void> {
   const metrics = new ControllerMetrics();
@@ -39,7 +41,7 @@ export async function runRolloutController(
   const answer = ({ path }: LocalRequest) => answerRequest(path, { issue, metrics });
   const server = listen === null ? null : await serveEndpoints(services, listen, { code: 'CONTROLLER_LISTEN', answer });
   try {
-    await control(services, { cluster: named, namespace }, { reporter, metrics, onReadiness: (now) => (issue = now) });
+    await control(services, request, { reporter, metrics, onReadiness: (now) => (issue = now) });
   } finally {
     await server?.close();
   }
@@ -47,28 +49,34 @@ export async function runRolloutController(
 
 async function control(
   services: ControllerPorts,
-  { cluster: named, namespace }: Omit<ControllerRequest, 'listen'>,
+  { cluster: named, namespace, approvesServing }: Omit<ControllerRequest, 'listen'>,
   {
     reporter,
     metrics,
     onReadiness,
   }: { readonly reporter: Reporter; readonly metrics: ControllerMetrics; readonly onReadiness: (issue: string | null) => void },
 ): Promise<void> {
-  const connected = await connectFromPod(services, named, reporter);
+  const { cluster: connected, tlsServerName } = await connectFromPod(services, named, reporter);
   const cluster = metrics.counting(connected);
+  const approval = approvesServing ? { serverNames: tlsServerName === undefined ? [] : [tlsServerName] } : null;
   const { clock, self, signal, hostname, web } = services;
   try {
     const identity = `${hostname}_${await services.newId()}`;
     const ports = { cluster, web, metrics, clock, self, signal, reporter, random: () => services.random() };
-    await runController(ports, { namespace, identity, onReadiness });
+    await runController(ports, { namespace, identity, onReadiness, approval });
   } finally {
     await connected.close();
   }
 }
 
 /** Connects with a kubeconfig; without one and in a pod, with the service account of the pod. @throws AppError the errors of `openCluster` */
-export async function connectFromPod(services: OpenClusterPorts, named: KubeconfigRequest, reporter: Reporter): Promise<Cluster> {
+export async function connectFromPod(
+  services: OpenClusterPorts,
+  named: KubeconfigRequest,
+  reporter: Reporter,
+): Promise<{ readonly cluster: Cluster; readonly tlsServerName?: string | undefined }> {
   const own = named.kubeconfig === undefined && services.env.KUBECONFIG === undefined ? inClusterKubeconfig(services.env) : null;
-  if (own !== null) return services.connectCluster({ kubeconfig: own });
-  return (await openCluster(services, named, { writes: reporter })).cluster as Cluster;
+  if (own !== null) return { cluster: await services.connectCluster({ kubeconfig: own }) };
+  const { cluster, tlsServerName } = await openCluster(services, named, { writes: reporter });
+  return { cluster: cluster as Cluster, tlsServerName };
 }

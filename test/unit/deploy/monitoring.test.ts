@@ -115,6 +115,16 @@ describe.skipIf(requirement('alert rules with promtool', missing))('promtool', (
       '30m',
       { KubeletadmControllerApiErrors: [{ severity: 'warning', verb: 'get', code: 'CLUSTER_FORBIDDEN' }] },
     ],
+    [
+      'a CSR that is not approved',
+      {
+        [leader]: '1x60',
+        'kubeletadm_serving_csrs_pending{instance="a"}': '1x60',
+        'kubeletadm_serving_csrs_pending{instance="b"}': '0x60',
+      },
+      '45m',
+      { KubeletServingCsrPending: [{ severity: 'warning' }] },
+    ],
     ['conflicts', { [leader]: '1x40', 'kubeletadm_api_errors_total{verb="patch",code="CLUSTER_CONFLICT"}': '0+10x40' }, '30m', {}],
     [
       'slow decisions',

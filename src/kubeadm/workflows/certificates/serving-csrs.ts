@@ -96,7 +96,7 @@ export async function approveCsr(cluster: Cluster, { object, csr }: ValidatedCsr
     await cluster.patch({ ...CSRS, name: csr.name }, 'merge', patch as never, { subresource: 'approval' });
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
-    const hint = `Use credentials with these permissions: update certificatesigningrequests/approval; approve for the signer ${SERVING_SIGNER}`;
+    const hint = `Use credentials with these permissions: patch certificatesigningrequests/approval; approve for the signer ${SERVING_SIGNER}`;
     throw new AppError(
       error.problems.map((problem) => ({ ...problem, hint })),
       { cause: error },
