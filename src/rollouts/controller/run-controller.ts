@@ -34,7 +34,7 @@ export async function runController(
     /** Receives why a request for the Lease has failed; null: it has not. */
     readonly onReadiness?: (issue: string | null) => void;
     /** Approves CSRs for serving certificates; further names of the API server. Null: approves none. */
-    readonly approval: { readonly serverNames: readonly string[] } | null;
+    readonly approval?: { readonly serverNames: readonly string[] } | null;
   },
 ): Promise<void> {
   const { cluster, reporter, random, signal } = ports;
@@ -86,7 +86,7 @@ async function actAsLeader(
   const { web, metrics } = ports;
   const controller = new RolloutController(fenced, leadership, { namespace, systemTime, web, metrics, wake: () => waiting.wake() });
   metrics.leads(true);
-  const approving = approval === null ? null : approveServing(fenced, ports.cluster, { namespace, ...approval, onIssue });
+  const approving = approval == null ? null : approveServing(fenced, ports.cluster, { namespace, ...approval, onIssue });
   const watched = watchCluster(ports, { onIssue, wake: () => waiting.wake() });
   try {
     while (!signal.aborted) {
