@@ -84,7 +84,11 @@ export function nodeHolds(ports: DrainPorts, policy: Policy): NodeHolds {
         await giveBack(ports, node);
         throw error;
       });
-      if (!isHeld) throw new AppError(holdLost(node), { exitCode: 3 });
+      if (!isHeld) {
+        // Another client uncordoned the node: the annotation and the conditions are left.
+        await giveBack(ports, node);
+        throw new AppError(holdLost(node), { exitCode: 3 });
+      }
       const stop = new AbortController();
       const renewing = renewUntil(ports, node, stop.signal);
       const stopRenewing = async (): Promise<void> => {

@@ -23,18 +23,21 @@ interface Change {
   readonly error?: AppError;
 }
 
+function lifecycleOf({ status }: KubeObject): readonly string[] {
+  const { conditions } = status as unknown as { conditions: readonly { type: string }[] };
+  return conditions
+    .map(({ type }) => type)
+    .filter((type) => type !== 'Ready')
+    .sort();
+}
+
 async function perform({ objects = CLUSTER, impact = 'drain', policy = {}, error }: Change, world = drainWorld(objects)) {
   const read = async () => (await world.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n1' })) as KubeObject;
-  const lifecycle = (found: KubeObject) =>
-    (found.status as unknown as { conditions: readonly { type: string }[] }).conditions
-      .map(({ type }) => type)
-      .filter((type) => type !== 'Ready')
-      .sort();
   const during: { isCordoned: boolean; conditions: readonly string[]; pods: readonly string[] }[] = [];
   const change = async (): Promise<string> => {
     const found = await read();
     const { items } = await world.cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: 'spec.nodeName=n1' });
-    during.push({ isCordoned: isCordoned(found), conditions: lifecycle(found), pods: items.map(({ metadata }) => metadata.name) });
+    during.push({ isCordoned: isCordoned(found), conditions: lifecycleOf(found), pods: items.map(({ metadata }) => metadata.name) });
     if (error !== undefined) throw error;
     return 'changed';
   };
@@ -47,7 +50,7 @@ async function perform({ objects = CLUSTER, impact = 'drain', policy = {}, error
     world,
     result,
     during,
-    after: { isCordoned: isCordoned(after), owner: cordonOwner(after)?.run ?? null, conditions: lifecycle(after) },
+    after: { isCordoned: isCordoned(after), owner: cordonOwner(after)?.run ?? null, conditions: lifecycleOf(after) },
   };
 }
 
@@ -215,6 +218,18 @@ describe('a change of a node', () => {
     const count = world.cluster.calls.length;
     await world.clock.sleep(100_000);
     expect(world.cluster.calls.length).toBe(count);
+  });
+
+  it('is not started if the node is uncordoned after its drain, and no condition is left', async () => {
+    const world = drainWorld(CLUSTER);
+    world.cluster.store.subscribe(({ object, previous }) => {
+      const isDrained = (one: KubeObject | null): boolean => one?.kind === 'Node' && lifecycleOf(one).includes('Drained');
+      if (!isDrained(object) || isDrained(previous)) return;
+      put(world.cluster, { ...object, spec: { ...(object.spec as object), unschedulable: false } });
+    });
+    const { result, during, after } = await perform({}, world);
+    expect(result).toMatchObject({ code: 'CORDON_LOST', exitCode: 3 });
+    expect([during, after]).toEqual([[], SERVING]);
   });
 
   it('is refused with --no-drain on a node that another run holds, even if it has no pods', async () => {
