@@ -14,6 +14,7 @@ import type { WriterOptions } from '../../host/run-host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, leaseRef } from '../../kube/node-conditions.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
@@ -86,6 +87,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       const close = async (): Promise<void> => (await release()).close();
       try {
         own = (await member.clusterOf?.(host)) ?? null;
+        const hasOwn = own !== null;
         const claim = rememberedClaim(member.claims?.of(name));
         const ports = { clock, reporter, parseText, claim };
         const start = startRecord(member);
@@ -106,11 +108,14 @@ export function workflowMember(member: WorkflowMember): FleetMember {
             };
             const input = { context, plan: planned.host, node: claim.node(), signal: until ?? signal, start };
             return drained(member.draining, input, change).catch((error: unknown) => {
-              hasFailed = true;
+              // After exit codes 3 and 5, the host has its previous configuration.
+              hasFailed = !(isAppError(error) && [3, 5].includes(error.exitCode));
               throw error;
             });
           },
-          isNodeDown: (waitMs) => {
+          isNodeDown: async (waitMs) => {
+            // Closed: its Node cannot be read any more.
+            if (hasOwn && own === null) return true;
             const node = { cluster: own ?? member.cluster, node: claim.node(), run: member.draining?.run?.run ?? null, hasFailed };
             return isNodeDown({ ...ports, signal, host }, { ...node, waitMs });
           },
@@ -130,7 +135,7 @@ interface NodeState {
   readonly node: string | null;
   /** The run whose cordons make a node unavailable; null: it cordons none. */
   readonly run: string | null;
-  /** The change of the host failed: its kubelet must renew its Lease, because a Node stays Ready for a while without one. */
+  /** The change of the host failed and was not rolled back: its kubelet must renew its Lease, because a Node stays Ready for a while without one. */
   readonly hasFailed: boolean;
 }
 
@@ -147,17 +152,20 @@ async function isNodeDown(
       const object = 'value' in found ? found.value : null;
       if (hasFailed && 'value' in found && object === null) return { done: false };
       const isInService = object !== null && isNodeReady(object) && !(isCordoned(object) && cordonOwner(object)?.run === run);
-      if (!isInService) return { pending: true };
+      if (!isInService) return { pending: `Node ${node} to be Ready` };
       if (!hasFailed) return { done: false };
-      const lease = await unlessRefused(cluster.get(leaseRef(node)));
+      const pending = `the kubelet of Node ${node} to renew its Lease`;
+      const lease = await settle(cluster.get(leaseRef(node)));
+      if ('error' in lease && isTemporaryError(lease.error)) return { pending };
+      if ('error' in lease || lease.value === null) return { done: false };
       const before = renewed;
-      renewed = textAt(lease ?? {}, 'spec.renewTime');
-      return lease === null || (before !== null && before !== renewed) ? { done: false } : { pending: true };
+      renewed = textAt(lease.value, 'spec.renewTime');
+      return before !== null && before !== renewed ? { done: false } : { pending };
     },
     timeoutMs: waitMs,
     pauseMs: API_PAUSE,
     timedOut: () => true,
-    describe: (_, waitedMs) => `waiting for Node ${node} to be Ready, ${Math.round(waitedMs / 1000)} s`,
+    describe: (pending, waitedMs) => `waiting for ${pending}, ${Math.round(waitedMs / 1000)} s`,
   });
   const result = await settle(down);
   return 'error' in result || result.value;
