@@ -89,6 +89,27 @@ export function rolloutsApiContract(name: string, open: () => Promise<{ readonly
       expect(query.spec).toMatchObject({ strategy: { gates: [{ prometheus: { ...QUERY, retries: 0, intervalSeconds: 10 } }] } });
     });
 
+    it('sends changes to a watch', async () => {
+      const kind = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout' };
+      const { resourceVersion } = await cluster.list(kind);
+      await cluster.create(rollout('watched', VALID));
+      await cluster.patch(rolloutRef('watched'), 'merge', { spec: { paused: true } });
+      const abort = new AbortController();
+      const seen: unknown[] = [];
+      for await (const { type, object } of cluster.watch(kind, { resourceVersion, signal: abort.signal })) {
+        seen.push([type, object.metadata.name, (object.spec as JsonObject).paused]);
+        // The third event arrives while the watch is open.
+        if (seen.length === 2) await cluster.delete(rolloutRef('watched'));
+        if (seen.length === 3) break;
+      }
+      abort.abort();
+      expect(seen).toEqual([
+        ['ADDED', 'watched', false],
+        ['MODIFIED', 'watched', true],
+        ['DELETED', 'watched', true],
+      ]);
+    });
+
     it('has a status subresource, whose changes keep the generation', async () => {
       await cluster.create(rollout('status', VALID));
       const patched = await cluster.patch(
