@@ -105,6 +105,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./rollout-command.ts')).defineRollout,
   },
   {
+    name: 'ui',
+    description: 'Serve a page of all rollouts of a cluster: nodes, failures and revisions; pause, resume and undo them',
+    load: async () => (await import('./ui-command.ts')).defineUi,
+  },
+  {
     name: 'drain',
     description: 'Cordon nodes and evict their pods, after a forecast of obstacles',
     load: async () => (await import('./maintenance-command.ts')).defineDrain,

@@ -18,7 +18,7 @@ export function programNameOf(env: Readonly<Record<string, string | undefined>>,
 
 /** A command line of this program in a text, with any command but `agent`: `the kubeletadm agent` is no command line. */
 const COMMAND_LINE =
-  /(?:kubectl )?\bkubeletadm (?=(?:-|(?:init|join|cluster|reset|plan|apply|upgrade|certs|csr|token|config|bundle|explain|validate|undo|edit|status|kubeconfig|node|dynamic|drain|uncordon|maintenance|controller|rollout|fleet|lab|completion|version|help)\b))/g;
+  /(?:kubectl )?\bkubeletadm (?=(?:-|(?:init|join|cluster|reset|plan|apply|upgrade|certs|csr|token|config|bundle|explain|validate|undo|edit|status|kubeconfig|node|dynamic|drain|uncordon|maintenance|controller|rollout|ui|fleet|lab|completion|version|help)\b))/g;
 
 /**
  * Replaces the program name in the command lines of a text: `kubeletadm join` becomes `kubeadm join`.

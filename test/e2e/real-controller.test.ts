@@ -119,6 +119,33 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     await cluster.delete(rolloutRef('plugin'));
   }, 60_000);
 
+  it('are shown and paused by the page of the built program', async () => {
+    const child = spawn(builtProgram(), ['ui', '--kubeconfig', join(directory, 'admin.conf')], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const exited = new Promise<number | null>((resolve) => child.on('close', resolve));
+    let output = '';
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
+    try {
+      const urlOf = (): string => /live page: (\S+)/.exec(output)?.[1] ?? '';
+      await expect.poll(urlOf, { timeout: 30_000 }).not.toBe('');
+      const spec = { nodeSelector: { matchLabels: { pool: 'none' } }, payload: { overlay: { maxPods: 50 } } };
+      await cluster.create({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigRollout', metadata: { name: 'shown' }, spec });
+      const page = async (): Promise<string> => (await fetch(urlOf())).text();
+      await expect.poll(page, { timeout: 15_000 }).toContain('data-action="pause" data-rollout="shown"');
+      const headers = { origin: new URL(urlOf()).origin, 'content-type': 'application/json' };
+      const body = JSON.stringify({ action: 'pause', rollout: 'shown' });
+      const answer = await fetch(`${urlOf()}act`, { method: 'POST', headers, body });
+      expect(await answer.json()).toEqual({ message: 'rollout shown: paused' });
+      expect((await cluster.get(rolloutRef('shown')))?.spec).toMatchObject({ paused: true });
+      await expect.poll(page, { timeout: 15_000 }).toContain('data-action="resume" data-rollout="shown"');
+      // All watches are accepted by the server.
+      expect(await page()).not.toContain('tag error');
+    } finally {
+      child.kill('SIGINT');
+      await cluster.delete(rolloutRef('shown'));
+    }
+    expect(await exited).toBe(0);
+  }, 90_000);
+
   it('are carried out by the controller: canary, batches, a restart of the API server, two controllers, and kubectl wait', async () => {
     const names = ['n1', 'n2', 'n3', 'n4'];
     for (const name of names) await createAgentNode(cluster, name);

@@ -12,6 +12,28 @@ export function findChromium(): string | null {
   return named.find((path) => existsSync(path)) ?? null;
 }
 
+/** The lowest contrast of a text with its background, by WCAG 2. */
+export const LOWEST_CONTRAST = `(() => {
+  const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = (rgb) => rgb.slice(0, 3).map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const backgroundOf = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let lowest = { ratio: 99, text: '' };
+  for (const element of document.querySelectorAll('body *:not(script):not(title)')) {
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join('').trim();
+    if (text === '' || element.getClientRects().length === 0) continue;
+    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(backgroundOf(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < lowest.ratio) lowest = { ratio, text: element.tagName + ' ' + text.slice(0, 40) };
+  }
+  return lowest;
+})()`;
+
 export interface View {
   readonly width: number;
   readonly scheme: 'light' | 'dark';

@@ -140,7 +140,7 @@ async function listen(
   } catch (cause) {
     const message = `cannot serve the page on ${host}, port ${port}: ${systemErrorText(cause)}`;
     throw new AppError(
-      { code: 'PAGE_NOT_SERVED', message, hint: 'Pass another address with --serve=ADDRESS:PORT' },
+      { code: 'PAGE_NOT_SERVED', message, hint: 'Pass another address or port with --serve=ADDRESS:PORT; of ui, the port with --port' },
       { exitCode: 2, cause },
     );
   }

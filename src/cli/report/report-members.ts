@@ -8,7 +8,7 @@ import { PHASES } from './report-timeline.ts';
 import { durationText } from './report-words.ts';
 
 /** The colour of a state as a class of the page, and its sign, which says the same without colour. */
-interface Look {
+export interface Look {
   readonly kind: 'wait' | 'active' | 'plan' | 'ok' | 'same' | 'warning' | 'error';
   readonly sign: string;
 }
@@ -41,7 +41,7 @@ const STATUS_LOOKS: Readonly<Record<string, Look>> = {
 };
 
 /** More hosts are squares without names. */
-const MOST_NAMED = 80;
+export const MOST_NAMED = 80;
 
 /** The number of hosts per state, with the look of the state; the total first. */
 export function countViews({ counts, noun }: ReportModel): readonly object[] {

@@ -206,6 +206,6 @@ function canaryOrder({ rollout: { spec } }: Observed, members: readonly Member[]
 }
 
 /** A number, or a percentage of the nodes, rounded down. */
-function amountOf(amount: number | string, total: number): number {
+export function amountOf(amount: number | string, total: number): number {
   return typeof amount === 'number' ? amount : Math.floor((total * Number.parseInt(amount, 10)) / 100);
 }

@@ -3,14 +3,23 @@ import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { API_PAUSE, type WaitContext, waitUntil } from '../../base/wait-until.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Rollout } from '../api/rollout.ts';
+import type { RolloutStatus } from '../api/schema.ts';
 import { type FoundRollout, findRollout } from './find-rollouts.ts';
 
-/** The message of the condition that is True, after the phase: `Progressing: 2 of 4 nodes updated, 1 in progress`. */
-export function rolloutState({ generation, status }: Rollout): string {
-  const { phase, conditions = [], observedGeneration } = status;
-  if (phase === undefined || observedGeneration !== generation) return 'not processed yet by a controller';
-  const message = conditions.find((condition) => condition.status === 'True')?.message ?? '';
-  return message === '' ? phase : `${phase}: ${message}`;
+/** The phase, null before a controller has processed the object, and the message of the condition that is True. */
+export function rolloutPhase({ generation, status }: Rollout): {
+  readonly phase: NonNullable<RolloutStatus['phase']> | null;
+  readonly message: string;
+} {
+  const { phase = null, conditions = [], observedGeneration } = status;
+  if (phase === null || observedGeneration !== generation) return { phase: null, message: 'not processed yet by a controller' };
+  return { phase, message: conditions.find((condition) => condition.status === 'True')?.message ?? '' };
+}
+
+/** Both in one line: `Progressing: 2 of 4 nodes updated, 1 in progress`. */
+export function rolloutState(rollout: Rollout): string {
+  const { phase, message } = rolloutPhase(rollout);
+  return [phase ?? '', message].filter((text) => text !== '').join(': ');
 }
 
 /** The end of a rollout; null: it continues. */
