@@ -31,6 +31,8 @@ export interface KubeletPatches {
 }
 
 const TARGET = 'kubeletconfiguration';
+/** Everybody who reaches the port can send files: their parsing must not keep the process from answering others. */
+const MOST_FILES = 32;
 
 /**
  * Reads the files of a KubeadmConfig that kubeadm applies to the KubeletConfiguration.
@@ -52,6 +54,7 @@ export function readKubeletPatches(spec: KubeadmConfigSpec): KubeletPatches | { 
     if ('ignored' in name || ('target' in name && name.target !== TARGET)) continue;
     const why = 'problem' in name ? name.problem : (whyNotPlain(file) ?? (name.type === 'json' ? 'it is a JSON patch' : null));
     if (why !== null) return { unreadable: `${full}: ${why}` };
+    if (files.length === MOST_FILES) return { unreadable: `more than ${MOST_FILES} patch files` };
     if (files.some((one) => one.path === path)) return { unreadable: `${full}: the file is defined twice` };
     files.push({ index, path, content: file.content ?? '' });
   }

@@ -121,3 +121,13 @@ it('covers only contents of kubelet patch files whose changes are permitted and 
   }
   expect(Math.min(seen.covered, seen.refused, seen.unchanged), JSON.stringify(seen)).toBeGreaterThan(RUNS / 50);
 });
+
+it('refuses more than 32 patch files before it reads them, because everybody may send requests', async () => {
+  const spec = (count: number): KubeadmConfigSpec => {
+    const name = (i: number): string => `/etc/kubernetes/patches/kubeletconfiguration${i}+merge.yaml`;
+    return kubeadmConfigSpec(Array.from({ length: count }, (_, i) => ({ path: name(i), content: 'maxPods: 1' }))) as KubeadmConfigSpec;
+  };
+  const [few, many] = [readKubeletPatches(spec(32)), readKubeletPatches(spec(20_000))];
+  expect(few).toMatchObject({ fields: { maxPods: 1 } });
+  expect(many).toEqual({ unreadable: 'more than 32 patch files' });
+});
