@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { type KubeObject, refOf } from '../../src/kube/object.ts';
+import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
 
 const NODES = ['n1', 'n2', 'n3'];
@@ -106,6 +107,41 @@ describe('a Job as a gate of a rollout', () => {
     expect(await world.maxPods()).toEqual({ n1: 0, n2: 0, n3: 0 });
     expect((await world.status('pods')).gates).toMatchObject([{ state: 'Failed', batch: 3 }]);
     expect(world.fleet.mostUnavailable()).toBe(1);
+  });
+
+  it('runs again, from the first batch, when a reverted revision is tried again', async () => {
+    const world = await started(
+      {
+        gates: [
+          { ...SMOKE, after: 'Canary' },
+          { ...SMOKE, name: 'second' },
+        ],
+      },
+      { onFailure: 'Revert' },
+    );
+    const controller = world.controller();
+    await controller.run(20);
+    await endJobs(world);
+    await controller.run(10);
+    await endJobs(world, 'Failed');
+    await controller.run(30);
+    expect(await state(world)).toBe('Reverted 0');
+    expect(await jobs(world)).toHaveLength(2);
+    await world.cluster.patch(rolloutRef('pods'), 'merge', { status: { failedRevision: null } }, STATUS);
+    for (let i = 0; i < 4; i++) {
+      await controller.run(30);
+      await endJobs(world);
+    }
+    await controller.run(10);
+    expect(await state(world)).toBe('Complete 3');
+    const { gates = [] } = await world.status('pods');
+    expect(gates.map(({ name, batch, state: is }) => `${name} ${batch} ${is}`)).toEqual([
+      'smoke-test 1 Passed',
+      'second 1 Passed',
+      'second 2 Passed',
+      'second 3 Passed',
+    ]);
+    expect(await jobs(world)).toHaveLength(6);
   });
 
   it('fails at its time limit, also if its namespace does not exist', async () => {
@@ -224,6 +260,25 @@ describe('maintenance windows of a rollout', () => {
     await world.patch('pods', { strategy: { windows: null } });
     await controller.run(30);
     expect(await state(world)).toBe('Complete 3');
+  });
+
+  it('do not count the time during which a failed rollout did not continue as the duration of a batch', async () => {
+    const world = await started({ windows: [{ ...window, startTime: '01:00', endTime: '01:30' }], minReadySeconds: 10 });
+    const broken = { healthz: { ok: false, why: 'connection refused' } } as const;
+    let first = '';
+    world.fleet.behaviours.set('"maxPods": 50', (seconds, node) => {
+      first ||= node;
+      return seconds > 3 && node === first ? broken : {};
+    });
+    const controller = world.controller();
+    await controller.run(90);
+    expect(await state(world)).toBe('NodesFailed 0');
+    await world.fleet.pass(20 * 60);
+    await world.patch('pods', { strategy: { maxFailures: 1, canary: { count: 0 } } });
+    await controller.run(60);
+    expect((await world.status('pods')).batch).toMatchObject({ number: 3 });
+    expect((await world.status('pods')).batch?.longestSeconds).toBeLessThan(90);
+    expect(await state(world)).toBe('NodesFailed 2');
   });
 
   it('give a node that joins later its configuration at any time', async () => {

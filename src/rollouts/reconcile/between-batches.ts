@@ -28,9 +28,18 @@ export function isInBatches({ rollout: { spec } }: Observed): boolean {
   return gates.length + windows.length > 0;
 }
 
-/** What the status records of batches and gates; nothing of an earlier revision. */
-export function recordedBatches({ rollout: { status }, revision }: Observed): Pick<RolloutStatus, 'batch' | 'gates'> {
-  return status.updateRevision === revision.name ? { batch: status.batch, gates: status.gates } : {};
+/**
+ * What the status records of batches and gates; nothing of an earlier revision. A batch ends with its last member, also if the
+ * rollout does not continue. After a revert, batches are counted from 1 again.
+ */
+export function recordedBatches(
+  { rollout: { status }, revision, now }: Observed,
+  members: readonly Member[],
+): Pick<RolloutStatus, 'batch' | 'gates'> {
+  const { failedRevision, updateRevision, batch, gates } = status;
+  if (updateRevision !== revision.name) return {};
+  if (failedRevision === revision.name) return { gates };
+  return { batch: members.some(({ state }) => state === 'InProgress') ? batch : endedBatch(batch, now), gates };
 }
 
 /**
@@ -44,16 +53,16 @@ export function betweenBatches(
   next: readonly Member[],
   { mayBegin }: { readonly mayBegin: boolean },
 ): BetweenBatches {
-  const before = recordedBatches(observed);
   const none = { start: [], failed: null, waiting: null, run: null };
   if (!isInBatches(observed)) return { ...none, start: next };
-  if (members.some(({ state }) => state === 'InProgress')) return { ...before, ...none };
+  const { batch, gates = [] } = recordedBatches(observed, members);
+  if (members.some(({ state }) => state === 'InProgress')) return { ...none, batch, gates };
   const { rollout, now, localTime } = observed;
   const { windows = [], batchDurationSeconds = 0 } = rollout.spec.strategy;
-  const batch = endedBatch(before.batch, now);
   const passed = passGates({ ...observed, isLast: !members.some(({ state }) => state === 'Pending') }, members, {
     number: batch?.number ?? 0,
-    results: before.gates ?? [],
+    // Those of later batches are from before a revert.
+    results: gates.filter((result) => result.batch <= (batch?.number ?? 0)),
     mayBegin,
   });
   const results = passed.results.slice(-MAX_GATE_RESULTS);

@@ -103,7 +103,7 @@ const NOTHING: Plan = { start: [], stopped: null, blocked: [], isForward: false 
 
 function betweenOf(observed: Observed, members: readonly Member[], { start, stopped, isForward }: Plan): BetweenBatches {
   if (isForward && stopped === null) return betweenBatches(observed, members, start, { mayBegin: !observed.rollout.spec.paused });
-  return { ...recordedBatches(observed), start, failed: null, waiting: null, run: null };
+  return { ...recordedBatches(observed, members), start, failed: null, waiting: null, run: null };
 }
 
 /** Nodes of a rollout, with the member that `nextStep` chooses from. */
