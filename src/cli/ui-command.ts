@@ -19,7 +19,7 @@ export function defineUi(ui: Command, on: On): void {
 const NOTES = `The page shows all rollouts: failures with their cause, the state of each node, gates and revisions. It can pause, resume and undo a rollout with the rights of the kubeconfig, so it is served on 127.0.0.1 only, and only below a random token that is part of the printed URL. Ctrl-C ends the command; rollouts continue.`;
 
 const EXAMPLES = `  kubeletadm ui
-  ssh -L 8080:127.0.0.1:8080 HOST kubeletadm ui --port 8080    # the page of another host, at http://localhost:8080/TOKEN/`;
+  ssh -t -L 8080:127.0.0.1:8080 HOST kubeletadm ui --port 8080    # the page of another host, at http://localhost:8080/TOKEN/`;
 
 function uiRequest(args: readonly string[], options: CommandOptions): UiRequest {
   if (args.length > 0) throw usageError(`ui takes no arguments: ${args.join(' ')}`);
