@@ -5,7 +5,7 @@ import type { AgentPolicy } from '../dynamic/agent/agent-options.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { LISTEN_HELP, listenAddress } from './listen-option.ts';
+import { LISTEN_HELP, listenAddress } from './listen-options.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 

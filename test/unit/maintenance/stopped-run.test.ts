@@ -97,7 +97,7 @@ async function stopAt(at: number, isAfter: boolean, continues: 'during' | 'after
   };
   await whileDrained(second, CHANGE, POLICY, change('run-2', meets));
   if (continues === 'after') {
-    // The second run leaves the node in service, whatever the first one has done before.
+    // The second run leaves the node in service, also after steps of the first one.
     expect(await stateOf(world.cluster, 'n1'), context).toEqual({ isCordoned: false, owner: null, lifecycle: [] });
     first.continue();
     await running;
