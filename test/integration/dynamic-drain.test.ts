@@ -235,5 +235,19 @@ describe('dynamic assign of a change that needs a drained node', () => {
       expect([code, stdout, stderr]).toEqual([5, '2 nodes: 2 rolled back.\n', expect.not.stringContaining('NODE_LEFT_CORDONED')]);
       await expectServing();
     });
+
+    it('leaves a failed node cordoned if its previous assignment cannot be restored', async () => {
+      whenAssigned('n2', () => fleet.setReady('n2', false));
+      const { patch } = fleet.cluster;
+      fleet.cluster.patch = async (...words) => {
+        if (words[0].name === 'n2' && JSON.stringify(words[2]).includes(`"${CONFIG_SOURCE_ANNOTATION}":null`))
+          throw new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'denied by a webhook' });
+        return patch(...words);
+      };
+      const { code, stdout, stderr } = await revert('--timeout', '60s');
+      expect([code, stdout]).toEqual([4, '2 nodes: 2 not rolled back.\n']);
+      expect(stderr).toContain('stays cordoned');
+      expect((await nodes()).map(isCordoned)).toEqual([false, true]);
+    });
   });
 });

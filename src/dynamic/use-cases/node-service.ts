@@ -46,9 +46,13 @@ export function nodeService(
   const holds = ports && nodeHolds(ports, draining.policy);
   const planned = draining && plannedDrains(draining.run);
   const returns: Promise<void>[] = [];
+  /** Nodes of which an earlier change was not verified: the end of a later one that did not touch the node proves nothing. */
+  const unproven = new Set<string>();
   const returnNode = async (outcome: RolloutOutcome): Promise<void> => {
-    if (isProven(outcome)) await holds?.end(outcome.name, true);
-    await planned?.remove(outcome.name);
+    const { name, isTouched } = outcome;
+    if (isVerified(outcome) || (!isTouched && !unproven.has(name))) await holds?.end(name, true);
+    else unproven.add(name);
+    await planned?.remove(name);
   };
   return {
     announce: async () => {
@@ -74,6 +78,6 @@ export function nodeService(
 }
 
 /** Whether a node runs its new or its previous configuration for certain: otherwise it stays cordoned. */
-function isProven({ stage, isTouched, validated: { verdict } }: RolloutOutcome): boolean {
-  return stage === 'changed' || !isTouched || isRolledBack(verdict);
+function isVerified({ stage, validated: { verdict } }: RolloutOutcome): boolean {
+  return stage === 'changed' || isRolledBack(verdict);
 }
