@@ -34,7 +34,11 @@ describe('an invalid command line', () => {
     ['the name of subcommands', ['history'], 'unknown command history. Did you mean dynamic history, rollout history or fleet history?'],
     ['the name of one subcommand', ['drift'], 'unknown command drift. Did you mean fleet drift?'],
     ['a name of another program', ['rollback'], 'unknown command rollback. Did you mean undo, fleet revert or dynamic assign?'],
-    ['a name of another program, and of subcommands', ['diff'], 'unknown command diff. Did you mean plan, upgrade diff, config diff or rollout diff?'],
+    [
+      'a name of another program, and of subcommands',
+      ['diff'],
+      'unknown command diff. Did you mean plan, upgrade diff, config diff or rollout diff?',
+    ],
     ['a fleet file as argument', ['plan', 'a/b'], 'plan: the fleet file a/b must be passed with -f. Run kubeletadm plan -f a/b.'],
     [
       'an inventory as argument',
