@@ -33,6 +33,8 @@ interface Sample {
   readonly healthy: number;
   readonly needed: number;
   readonly cordoned: readonly (keyof typeof ZONES)[];
+  /** Nodes with the condition MaintenancePlanned. */
+  readonly planned: number;
 }
 
 describe.skipIf(requirement(TITLE, typeof binaries === 'string' ? binaries : missing))(TITLE, () => {
@@ -71,7 +73,9 @@ describe.skipIf(requirement(TITLE, typeof binaries === 'string' ? binaries : mis
       currentHealthy?: number;
       desiredHealthy?: number;
     };
-    return { healthy, needed, cordoned: nodes.items.filter(isCordoned).map(({ metadata }) => metadata.name as keyof typeof ZONES) };
+    const cordoned = nodes.items.filter(isCordoned).map(({ metadata }) => metadata.name as keyof typeof ZONES);
+    const planned = nodes.items.filter(({ status }) => JSON.stringify(status).includes('MaintenancePlanned')).length;
+    return { healthy, needed, cordoned, planned };
   }
 
   it('never violates the budget, keeps to one zone after the canary, and returns all nodes to service', async () => {
@@ -103,6 +107,9 @@ describe.skipIf(requirement(TITLE, typeof binaries === 'string' ? binaries : mis
     expect(Math.max(...samples.map(({ cordoned }) => cordoned.length))).toBeLessThanOrEqual(2);
     const turns = samples.map(({ cordoned }) => cordoned.map((name) => (name === 'n4' ? 'canary' : ZONES[name])).join('+'));
     expect(distinctTurns(turns)).toEqual(['canary', 'a', 'b']);
+    // All were announced before the first drain; the condition left each with its drain.
+    expect(samples.find(({ cordoned }) => cordoned.length > 0)?.planned).toBe(NAMES.length);
+    expect((await sample()).planned).toBe(0);
     const nodes = (await cluster.list({ apiVersion: 'v1', kind: 'Node' })).items;
     expect(nodes.map((node) => [isCordoned(node), typeof node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]])).toEqual(
       NAMES.map(() => [false, 'string']),

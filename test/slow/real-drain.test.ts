@@ -106,6 +106,21 @@ describe.skipIf(requirement(TITLE, typeof binaries === 'string' ? binaries : mis
     expect((after.spec as { unschedulable?: boolean }).unschedulable).toBeUndefined();
     expect(JSON.stringify(after.status)).not.toContain('Drained');
   }, 240_000);
+
+  it('evicts more pods than it evicts at the same time', async () => {
+    await cluster.delete(BUDGET);
+    await cluster.patch(nodeRef('n1'), 'merge', { spec: { unschedulable: true } });
+    await cluster.patch({ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'web' }, 'merge', {
+      spec: { replicas: 20 },
+    });
+    await untilTrue(async () => (await podsOf(cluster)).filter(({ isReady, node }) => isReady && node === 'n2').length === 20, 60_000);
+    await cluster.patch(nodeRef('n1'), 'merge', { spec: { unschedulable: null } });
+    const { code, stdout, stderr } = await runCommand(['drain', 'n2', '-o', 'json', '--node-timeout', '1m', ...access]);
+    expect([code, stderr]).toEqual([0, expect.anything()]);
+    expect(JSON.parse(stdout).nodes[0].pods).toHaveLength(20);
+    expect((await podsOf(cluster)).filter(({ node }) => node === 'n2')).toEqual([]);
+    expect(await runCommand(['uncordon', 'n2', ...access])).toMatchObject({ code: 0 });
+  }, 180_000);
 });
 
 async function podsOf(cluster: Cluster) {
