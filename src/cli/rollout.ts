@@ -20,6 +20,7 @@ import {
   listRollouts,
 } from '../rollouts/use-cases/find-rollouts.ts';
 import {
+  namespaceOf,
   payloadChanges,
   type RolloutRevision,
   readRevisions,
@@ -103,11 +104,12 @@ export async function runRolloutStatus(services: Services, request: StatusReques
 async function warnWithoutController(
   services: Services,
   cluster: Cluster,
-  { status }: Rollout,
+  rollout: Rollout,
   reporter: ReturnType<Services['reporter']>,
 ): Promise<void> {
-  const namespace = status.updateConfigMap?.namespace ?? 'kubeletadm-system';
-  if (!(await isControllerAlive(cluster, { namespace, now: services.clock.now() }))) reporter.report(controllerNotRunning(namespace));
+  const namespace = namespaceOf(rollout);
+  if ((await isControllerAlive(cluster, { namespace, now: services.clock.now() })) === false)
+    reporter.report(controllerNotRunning(namespace));
 }
 
 function statusText(rollout: Rollout, now: Date): string {

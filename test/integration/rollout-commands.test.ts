@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import { AppError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
@@ -63,6 +64,26 @@ async function withConfigz(config: Readonly<Record<string, number>>): Promise<vo
 }
 
 describe('rollout create', () => {
+  it('knows the controller also for a ConfigMap of another namespace', async () => {
+    await startLease();
+    const payload = { configMapRef: { namespace: 'team-a', name: 'pods' } };
+    await world.create('edge', { nodeSelector: {}, payload });
+    await controller.run(1);
+    expect((await world.status('edge')).updateConfigMap).toMatchObject({ namespace: 'team-a' });
+    await world.cluster.patch(rolloutRef('edge'), 'merge', { status: { phase: 'Progressing' } }, { subresource: 'status' });
+    expect((await rollout('status', 'edge')).stderr).toBe('');
+  });
+
+  it('succeeds without the right to read the Lease of the controller', async () => {
+    const { get } = world.cluster;
+    const forbidden = new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'leases is forbidden' });
+    vi.spyOn(world.cluster, 'get').mockImplementation((ref) => (ref.kind === 'Lease' ? Promise.reject(forbidden) : get(ref)));
+    const { code, stdout, stderr } = await create('edge', '--all', '--set', 'maxPods=50');
+    expect([code, stdout]).toEqual([0, 'kubeletconfigrollout.kubeletadm.dev/edge created\n']);
+    expect(stderr).not.toContain('Lease');
+    expect((await rollout('status', 'edge')).code).toBe(0);
+  });
+
   it('creates the object from its options', async () => {
     await withConfigz({ maxPods: 110 });
     const { code, stdout, stderr } = await create(

@@ -61,7 +61,8 @@ export async function createRollout(services: Ports, request: CreateRolloutReque
     const others = (await listRollouts(cluster)).map(({ rollout }) => rollout).filter(({ name }) => name !== request.name);
     await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, reporter });
     const created = dryRun ? object : await cluster.create(object);
-    if (!(await isControllerAlive(cluster, { namespace, now: services.clock.now() }))) reporter.report(controllerNotRunning(namespace));
+    if ((await isControllerAlive(cluster, { namespace, now: services.clock.now() })) === false)
+      reporter.report(controllerNotRunning(namespace));
     return created;
   } finally {
     await cluster.close();

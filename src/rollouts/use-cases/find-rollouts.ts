@@ -63,9 +63,17 @@ async function served<T>(answer: Promise<T>): Promise<T> {
 /** The clocks of the hosts may differ. A Lease is renewed every 2 s. */
 const FRESH_MS = 60_000;
 
-/** Whether a controller has renewed its Lease within the last minute. */
-export async function isControllerAlive(cluster: Cluster, { namespace, now }: { readonly namespace: string; readonly now: Date }) {
-  const lease = await cluster.get({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: LEASE_NAME });
+/** Whether a controller has renewed its Lease within the last minute; null: the user may not read the Lease. */
+export async function isControllerAlive(
+  cluster: Cluster,
+  { namespace, now }: { readonly namespace: string; readonly now: Date },
+): Promise<boolean | null> {
+  const ref = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: LEASE_NAME };
+  const lease = await cluster.get(ref).catch((error: unknown) => {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return undefined;
+    throw error;
+  });
+  if (lease === undefined) return null;
   if (lease === null || textAt(lease, 'spec.holderIdentity') === '') return false;
   return Math.abs(now.getTime() - Date.parse(textAt(lease, 'spec.renewTime'))) < FRESH_MS;
 }

@@ -54,7 +54,7 @@ export function revisionsIn(objects: readonly KubeObject[], { name, uid }: Rollo
 }
 
 /** The namespace of the controller that acts on a rollout. */
-function namespaceOf({ spec, status }: Rollout): string {
+export function namespaceOf({ spec, status }: Rollout): string {
   return spec.payload.overlay === undefined ? AGENT_NAMESPACE : (status.updateConfigMap?.namespace ?? AGENT_NAMESPACE);
 }
 
