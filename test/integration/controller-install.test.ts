@@ -107,6 +107,33 @@ describe('controller uninstall', () => {
     expect((await controller('uninstall')).stdout).toMatch(/^Nothing to do: no controller is installed\.\n/);
   });
 
+  it('keeps the definition of a rollout that this version cannot read', async () => {
+    await install();
+    const definition = JSON.parse(JSON.stringify(await cluster.get(DEFINITION)));
+    definition.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.onSuccess = { type: 'string' };
+    await cluster.update(definition);
+    await cluster.create({ ...ROLLOUT, metadata: { name: 'newer' }, spec: { nodeSelector: {}, payload: { overlay: {} }, onSuccess: 'x' } });
+    expect((await controller('uninstall')).stdout).toMatch(/stays, with the rollouts newer\.$/m);
+    const { code, stderr } = await controller('uninstall', '--crd');
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/would be deleted with their definition: newer.*ROLLOUTS_EXIST/)]);
+    expect(await cluster.get(DEFINITION)).not.toBeNull();
+  });
+
+  it('names the rollouts and nodes that wait for a controller', async () => {
+    await install();
+    const spec = { nodeSelector: {}, payload: { overlay: {} }, deletionPolicy: 'Reset' };
+    await cluster.create({ ...ROLLOUT, metadata: { name: 'edge', finalizers: ['kubeletadm.dev/reset'] }, spec });
+    for (const [name, run] of Object.entries({ n1: 'rollout-1', n2: 'run-1' })) {
+      const annotations = { 'kubeletadm.dev/cordoned-by': JSON.stringify({ run }) };
+      await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations }, spec: { unschedulable: true } });
+    }
+    expect((await controller('uninstall')).stdout.split('\n').slice(2)).toEqual([
+      'Without a controller, a deletion of these rollouts does not end (deletionPolicy: Reset): edge.',
+      'Nodes that a rollout has cordoned stay cordoned; uncordon each: kubeletadm uncordon n1',
+      '',
+    ]);
+  });
+
   it('deletes the definition with --crd, but not while rollouts exist', async () => {
     await install();
     await cluster.create({ ...ROLLOUT, metadata: { name: 'edge' }, spec: { nodeSelector: {}, payload: { overlay: {} } } });

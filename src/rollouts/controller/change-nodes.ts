@@ -23,9 +23,12 @@ export interface ChangePorts {
   readonly reporter: Reporter;
 }
 
+/** The beginning of the ids of cordons. */
+export const HOLD_PREFIX = 'rollout-';
+
 /** The id of the cordons of a rollout. The next leader has the same one, and continues with the cordons of this one. */
 export function holdOf(rollout: Pick<Rollout, 'uid'>): string {
-  return `rollout-${rollout.uid}`;
+  return `${HOLD_PREFIX}${rollout.uid}`;
 }
 
 interface HowToChange {

@@ -40,7 +40,8 @@ interface ControllerOptions {
 
 /** On a Node: the controller that took over its change. Writing it invalidates late writes of the previous controller. */
 const LEADER_ANNOTATION = 'kubeletadm.dev/rollout-leader';
-const FINALIZER = 'kubeletadm.dev/reset';
+/** Of rollouts with `deletionPolicy: Reset`. */
+export const FINALIZER = 'kubeletadm.dev/reset';
 /** A payload that does not exist, or a failed request, is tried again after this time. */
 const RETRY_MS = 10_000;
 /** A refused configuration is validated again after this time. */

@@ -9,10 +9,13 @@ import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { describeRef, type KubeObject, refOf } from '../../kube/object.ts';
 import { findObjects } from '../../kubeadm/phases/find-objects.ts';
+import { cordonOwner, isCordoned } from '../../maintenance/node-hold.ts';
 import { rolloutDefinition } from '../api/crd.ts';
+import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
+import { HOLD_PREFIX } from '../controller/change-nodes.ts';
+import { FINALIZER } from '../controller/controller.ts';
 import { LEASE_NAME } from '../controller/lease.ts';
 import { controllerObjects } from '../install/controller-objects.ts';
-import { listRollouts } from './find-rollouts.ts';
 
 /**
  * The changes that install the controller, or update it to another image or version. Labels and annotations of others are kept.
@@ -45,11 +48,9 @@ function changesOf(found: KubeObject | null, desired: KubeObject): readonly Obje
  */
 export async function planRemoval(cluster: Cluster, { removesDefinition }: { readonly removesDefinition: boolean }) {
   const definition = refOf(rolloutDefinition());
-  const rollouts = await listRollouts(cluster).catch((error: unknown) => {
-    if (isAppError(error, 'CLUSTER_NO_SUCH_KIND')) return [];
-    throw error;
-  });
-  if (removesDefinition && rollouts.length > 0) throw rolloutsExist(rollouts.map(({ rollout }) => rollout.name));
+  // Also those that this version cannot read.
+  const rollouts = await listObjects(cluster, { apiVersion: ROLLOUT_API_VERSION, kind: ROLLOUT_KIND });
+  if (removesDefinition && rollouts.length > 0) throw rolloutsExist(rollouts.map(({ metadata }) => metadata.name));
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: AGENT_NAMESPACE, name: LEASE_NAME };
   const kept = ['Namespace', ...(removesDefinition ? [] : [definition.kind])];
   const refs = [
@@ -63,15 +64,36 @@ export async function planRemoval(cluster: Cluster, { removesDefinition }: { rea
   const changes = refs.flatMap((ref, i): readonly ObjectChange[] =>
     found[i] === null ? [] : [{ kind: 'delete-object', ref, reason: 'the controller is removed' }],
   );
-  const names = rollouts.map(({ rollout }) => rollout.name).join(', ');
+  const names = namesOf(rollouts);
+  const endless = namesOf(rollouts.filter(({ metadata }) => JSON.stringify(metadata.finalizers ?? []).includes(FINALIZER)));
+  const nodes = await listObjects(cluster, { apiVersion: 'v1', kind: 'Node' });
+  const cordoned = nodes.filter((node) => isCordoned(node) && cordonOwner(node)?.run.startsWith(HOLD_PREFIX));
   const left = [
     `Nodes keep their configuration. Namespace ${AGENT_NAMESPACE} stays, with the ConfigMaps of the nodes.`,
     ...(removesDefinition
       ? []
       : [`CustomResourceDefinition ${definition.name} stays${names === '' ? '' : `, with the rollouts ${names}`}.`]),
+    ...(endless === '' ? [] : [`Without a controller, a deletion of these rollouts does not end (deletionPolicy: Reset): ${endless}.`]),
+    ...(cordoned.length === 0
+      ? []
+      : [`Nodes that a rollout has cordoned stay cordoned; uncordon each: kubeletadm uncordon ${namesOf(cordoned, ' ')}`]),
   ];
   const plan: PhasePlan = changes.length === 0 ? { changes, noop: 'no controller is installed' } : { changes };
   return { plan, left };
+}
+
+/** Empty without the definition of the kind. */
+async function listObjects(cluster: Cluster, kind: Parameters<Cluster['list']>[0]): Promise<readonly KubeObject[]> {
+  try {
+    return (await cluster.list(kind)).items;
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_NO_SUCH_KIND')) throw error;
+    return [];
+  }
+}
+
+function namesOf(objects: readonly KubeObject[], separator = ', '): string {
+  return objects.map(({ metadata }) => metadata.name).join(separator);
 }
 
 function rolloutsExist(names: readonly string[]): AppError {
