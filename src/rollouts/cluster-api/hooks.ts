@@ -65,29 +65,22 @@ const kubeadmConfig = <Kind extends string, Shape extends z.ZodType>(kind: Kind,
     spec,
   });
 const below = <Shape extends z.ZodType>(shape: Shape) => z.looseObject({ template: z.looseObject({ spec: shape }) });
-const named = z.looseObject({ namespace: z.string().optional(), name: z.string().optional() }).optional();
 const machineSpec = z.looseObject({ version: z.string().optional() });
 
 const machineObjects = z
   .looseObject({
-    machine: z.looseObject({ metadata: named, spec: machineSpec }),
+    machine: z.looseObject({ spec: machineSpec }),
     bootstrapConfig: kubeadmConfig('KubeadmConfig', kubeadmConfigSpec),
   })
-  .transform(({ machine, bootstrapConfig }) => ({
-    metadata: machine.metadata,
-    version: machine.spec.version,
-    bootstrapConfig,
-    spec: bootstrapConfig.spec,
-  }));
+  .transform(({ machine, bootstrapConfig: { apiVersion, spec } }) => ({ version: machine.spec.version, api: apiVersion, spec }));
 const machineSetObjects = z
   .looseObject({
-    machineSet: z.looseObject({ metadata: named, spec: below(machineSpec) }),
+    machineSet: z.looseObject({ spec: below(machineSpec) }),
     bootstrapConfigTemplate: kubeadmConfig('KubeadmConfigTemplate', below(kubeadmConfigSpec)),
   })
   .transform(({ machineSet, bootstrapConfigTemplate: { apiVersion, spec } }) => ({
-    metadata: machineSet.metadata,
     version: machineSet.spec.template.spec.version,
-    bootstrapConfig: { apiVersion },
+    api: apiVersion,
     spec: spec.template.spec,
   }));
 
@@ -108,26 +101,40 @@ async function canUpdate(
 ): Promise<JsonObject> {
   const { objects, at, member } = CAN_UPDATE[hook];
   const parsed = z.looseObject({ current: objects, desired: objects }).safeParse(request);
-  if (!parsed.success) return { status: 'Success', message: limited(`not covered: ${z.prettifyError(parsed.error)}`) };
+  const answer = (message: string, covered = {}): JsonObject => {
+    reporter.report({ level: 'info', code: 'HOOK_ANSWERED', message: `${hook} ${nameIn(request)}: ${message}` });
+    return { status: 'Success', message: limited(message), ...covered };
+  };
+  if (!parsed.success) return answer(`not covered: ${issueOf(parsed.error)}`);
   const { current, desired } = parsed.data;
-  const isOther = current.version !== desired.version || current.bootstrapConfig.apiVersion !== desired.bootstrapConfig.apiVersion;
-  const decision = isOther
-    ? { refused: ['the version of the Machine or the API version of its KubeadmConfig changes'] }
-    : await decideUpdate(current.spec, desired.spec, { version: desired.version, allow, at });
-  const { namespace = '', name = '' } = desired.metadata ?? {};
-  const message = limited(
-    'refused' in decision ? `not covered: ${decision.refused.join('; ')}` : `covered: ${decision.covered.join(', ') || 'no change'}`,
-  );
-  reporter.report({ level: 'info', code: 'HOOK_ANSWERED', message: `${hook} ${namespace}/${name}: ${message}` });
-  if ('refused' in decision || decision.patch.length === 0) return { status: 'Success', message };
+  if (current.version !== desired.version || current.api !== desired.api)
+    return answer('not covered: the version of the Machine or the API version of its KubeadmConfig changes');
+  const decision = await decideUpdate(current.spec, desired.spec, { version: desired.version, allow, at });
+  if ('refused' in decision) return answer(`not covered: ${decision.refused.join('; ')}`);
+  const message = `covered: ${decision.covered.join(', ') || 'no change'}`;
+  if (decision.patch.length === 0) return answer(message);
   const patch = Buffer.from(JSON.stringify(decision.patch)).toString('base64');
-  return { status: 'Success', message, [member]: { patchType: 'JSONPatch', patch } };
+  return answer(message, { [member]: { patchType: 'JSONPatch', patch } });
+}
+
+/** `fleet/edge-1`, for the log. */
+function nameIn(request: unknown): string {
+  const metadata = z.looseObject({ metadata: z.looseObject({ namespace: z.string(), name: z.string() }) });
+  const { data } = z
+    .looseObject({ desired: z.looseObject({ machine: metadata.optional(), machineSet: metadata.optional() }) })
+    .safeParse(request);
+  const { namespace, name } = (data?.desired.machine ?? data?.desired.machineSet)?.metadata ?? { namespace: '', name: '' };
+  return `${namespace}/${name}`;
+}
+
+/** `desired.bootstrapConfig.kind: Invalid input: expected "KubeadmConfig"`. */
+function issueOf({ issues: [issue] }: z.ZodError): string {
+  return `${issue?.path.join('.')}: ${issue?.message}`;
 }
 
 async function answerUpdate(request: unknown, ports: UpdatePorts, settings: UpdateSettings): Promise<JsonObject> {
   const parsed = updateRequest.safeParse(request);
-  if (!parsed.success) return failure(`the request is not supported: ${z.prettifyError(parsed.error)}`);
-  const { namespace, name } = parsed.data.desired.machine.metadata;
+  if (!parsed.success) return failure(`the request is not supported: ${issueOf(parsed.error)}`);
   const answer = await updateMachine(ports, parsed.data.desired, settings).then(
     ({ message, retryAfterSeconds }) => ({ status: 'Success', message: limited(message), retryAfterSeconds }),
     (error: unknown) => {
@@ -135,8 +142,11 @@ async function answerUpdate(request: unknown, ports: UpdatePorts, settings: Upda
       return failure(messageOf(error));
     },
   );
-  const level = answer.status === 'Success' ? 'info' : 'warning';
-  ports.reporter.report({ level, code: 'HOOK_ANSWERED', message: `UpdateMachine ${namespace}/${name}: ${answer.message}` });
+  ports.reporter.report({
+    level: 'info',
+    code: 'HOOK_ANSWERED',
+    message: `UpdateMachine ${nameIn(request)}: ${answer.status}: ${answer.message}`,
+  });
   return answer;
 }
 
