@@ -95,7 +95,10 @@ export function nodeHolds(ports: DrainPorts, policy: Policy): NodeHolds {
         stop.abort();
         await renewing;
       };
-      held.set(node, { stop: stopRenewing, workloads });
+      // A node is taken again if its change could not begin.
+      const earlier = held.get(node);
+      held.set(node, { stop: stopRenewing, workloads: [...(earlier?.workloads ?? []), ...workloads] });
+      await earlier?.stop();
     },
     end,
     endAll: async () => {

@@ -5,7 +5,7 @@ import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../src/kube/resources.ts';
 import { takeHold } from '../../../src/maintenance/drain/hold.ts';
-import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
+import { nodeHolds, whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
 import { cordonOwner, isCordoned } from '../../../src/maintenance/node-hold.ts';
 import { drainBudget, drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
 import { drainWorld, put } from '../../support/drain-world.ts';
@@ -253,4 +253,17 @@ describe('a change of a node', () => {
     });
     expect(new Set(renewals).size).toBeGreaterThan(5);
   });
+});
+
+it('a node that is taken again, because its change could not begin, is renewed by one timer until its change ends', async () => {
+  const world = drainWorld(CLUSTER, { startMs: 30_000 });
+  const { cluster, clock } = world;
+  const holds = nodeHolds(world, { ...POLICY, settleMs: 120_000 });
+  await holds.take('n1', 'drain');
+  await holds.take('n1', 'drain');
+  await holds.end('n1', true);
+  expect(world.reporter.codes().at(-1)).toBe('PODS_SETTLED');
+  const count = cluster.calls.length;
+  await clock.sleep(100_000);
+  expect(cluster.calls.slice(count)).toEqual([]);
 });
