@@ -196,6 +196,19 @@ describe('dynamic assign of a change that needs a drained node', () => {
         if (object.kind === 'Node' && object.metadata.name === name && isAssigned(object) && !isAssigned(previous)) void action();
       });
 
+    it('counts a failed node that stays cordoned as unavailable, although it is Ready', async () => {
+      whenAssigned('n1', async () => {
+        await fleet.setReady('n1', false);
+        const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+        await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'strategic', { status }, { subresource: 'status' });
+      });
+      const seen = watchNodes();
+      const limits = ['--canary', '0', '--max-unavailable', '1', '--max-fail', '1', '--timeout', '60s'];
+      const { code, stdout, stderr } = await assign('topologyManagerScope: pod', ...limits);
+      expect([code, stdout, seen.most]).toEqual([4, '2 nodes: 1 failed, 1 not started.\n', 1]);
+      expect(stderr).toContain('n1 is down, and --max-unavailable allows no more unavailable nodes');
+    });
+
     it('drains the changed nodes on their way back as well', async () => {
       fleet.behaviours.set('topologyManagerScope: pod', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
       whenAssigned('n2', () => fleet.cluster.create(drainPod('web-3', 'n1')));

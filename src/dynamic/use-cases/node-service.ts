@@ -32,6 +32,8 @@ export interface NodeService {
    */
   end(outcome: RolloutOutcome): void;
   returned(): Promise<unknown>;
+  /** Whether a node is in progress, or stays cordoned after it. */
+  isOutOfService(name: string): boolean;
   /** Ends the changes whose result is not known. */
   close(): Promise<void>;
 }
@@ -69,6 +71,7 @@ export function nodeService(
       returns.push(returned);
     },
     returned: () => Promise.all(returns),
+    isOutOfService: (name) => holds?.has(name) === true,
     close: async () => {
       await Promise.allSettled(returns);
       await holds?.endAll();

@@ -87,6 +87,7 @@ export async function performRollout(
       rules: rollout.rulesFor(names.length),
       until: rollout.wait === 'good' ? 'good' : 'trial',
       minReadyMs: minReadyOf(rollout, names.length),
+      isOutOfService: service.isOutOfService,
       whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
       begins: async (name, source) => {
         await service.begin(name);
@@ -199,6 +200,7 @@ async function revert(
     },
     rules: { ...rollout.rulesFor(total), canary: 0, maxFail: null, downFirst: true, order: undefined },
     until: 'trial',
+    isOutOfService: service.isOutOfService,
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, total), MIN_READY_BACK_MS),
     begins: async (name) => void (await (changed.includes(name) ? service.begin(name) : service.returned())),
   });

@@ -39,6 +39,8 @@ interface RolloutRun extends AssignmentSettings {
   readonly whyUnreached?: (name: string) => Promise<string | null>;
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
+  /** Whether the run keeps a node cordoned. A node whose change has failed is unavailable then. Absent: none. */
+  readonly isOutOfService?: (name: string) => boolean;
   /** Gates and windows between batches. Absent: none. */
   readonly gates?: BatchGates | undefined;
   readonly listener: RolloutListener;
@@ -133,8 +135,9 @@ class Rollout {
       if (gate !== null) return this.#stoppedAt(gate);
       return { ...result, outcomes: this.#outcomes(), isStopped: nextStep(this.#nodes(), rules).stopped !== null };
     }
+    const mayRecover = this.#members.some((member) => blocked.includes(member.target.name) && !this.#isLeft(member));
     // Before the first change, waiting has no benefit.
-    if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= rollout.timeoutMs) return result;
+    if (this.#batches === 0 || !mayRecover || this.#now() - (this.#blockedSince ?? this.#now()) >= rollout.timeoutMs) return result;
     if (this.#blockedSince === null) listener.blocked?.(blocked);
     this.#blockedSince ??= this.#now();
     return null;
@@ -168,8 +171,13 @@ class Rollout {
       const member = rolloutMember(node.validated.config, node.stage);
       // A failed control plane is restored first.
       const place = this.#run.rules.downFirst === true ? { stage: 0 } : {};
-      return { ...member, ...place, isDown: !node.isGone && (member.isDown || this.#isRecovering(node)) };
+      return { ...member, ...place, isDown: !node.isGone && (member.isDown || this.#isRecovering(node) || this.#isLeft(node)) };
     });
+  }
+
+  /** Whether a node was left cordoned by its change; it stays so until its previous assignment is restored. */
+  #isLeft({ stage, target }: RolloutNode): boolean {
+    return stage !== 'in-progress' && this.#run.isOutOfService?.(target.name) === true;
   }
 
   #isRecovering({ failedAt }: RolloutNode): boolean {

@@ -59,6 +59,8 @@ export interface NodeHolds {
   take(node: string, impact: Impact | null): Promise<void>;
   /** Ends the change of a node. @param isProven whether its new or its previous configuration is verified; otherwise it stays cordoned */
   end(node: string, isProven: boolean): Promise<void>;
+  /** Whether the run has taken a node, and its change has not ended. */
+  has(node: string): boolean;
   /** Ends the changes whose result is not known. */
   endAll(): Promise<void>;
 }
@@ -101,6 +103,7 @@ export function nodeHolds(ports: DrainPorts, policy: Policy): NodeHolds {
       await earlier?.stop();
     },
     end,
+    has: (node) => held.has(node),
     endAll: async () => {
       for (const node of held.keys()) await end(node, false);
     },
