@@ -125,6 +125,31 @@ describe('apply of a change that needs a drained node', { timeout: 120_000 }, ()
     await expectServing();
   });
 
+  it('marks all nodes as planned when the operator has approved the plan', async () => {
+    let plannedAtFirst: readonly string[] | null = null;
+    const planned = new Set<string>();
+    const watching = new AbortController();
+    const watched = (async () => {
+      for await (const { object } of cluster.watch({ apiVersion: 'v1', kind: 'Node' }, { signal: watching.signal })) {
+        if (isCordoned(object)) plannedAtFirst ??= [...planned].sort();
+        else if (JSON.stringify(object.status).includes('MaintenancePlanned')) planned.add(object.metadata.name);
+      }
+    })();
+    const file = join(directory, 'fleet.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('topologyManagerScope: pod', 'topologyManagerScope: container'));
+    const words = ['-f', file, '--ssh-config', lab.sshConfig, '--canary', '0', '--max-unavailable', '1', '--allow', 'drain'];
+    const { code, stderr } = await runCommand(['apply', ...words, '--parallel', '1'], {
+      env: { XDG_STATE_HOME: join(directory, 'state') },
+      services: () => ({ canAsk: true, confirm: async () => true }),
+    });
+    watching.abort();
+    await watched;
+    expect([code, stderr]).toEqual([0, expect.anything()]);
+    expect(plannedAtFirst).toEqual(['node2', 'node3']);
+    await expectServing();
+    expect((await apply('maxPods: 50, topologyManagerScope: pod', '--allow', 'drain')).code).toBe(0);
+  });
+
   it('warns of a node that a killed run left cordoned, also if the node needs no change', async () => {
     const owner = {
       run: 'killed',

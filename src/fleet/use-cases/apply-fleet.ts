@@ -164,6 +164,7 @@ async function applyTasks(
       const inspected = (outcomes: FleetResult['outcomes']): void => requireValidValues({ outcomes });
       const othersDown = await downHosts(run.access?.cluster ?? null, planned);
       const own = { ...rules, othersDown, observesFirst, stopsIfRefused };
+      await run.announce(planned);
       const applied = await runFleet(run.members, own, { ...ports, gates, claims: run.claims, inspected });
       view.close();
       await run.finish(applied);

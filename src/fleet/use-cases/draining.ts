@@ -2,6 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import { unlessRefused } from '../../base/errors.ts';
 import { memoized } from '../../base/memoized.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { impactOfPlan } from '../../host/plan/document.ts';
+import { needsDrain } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../kube/node-marks.ts';
@@ -44,6 +46,15 @@ export async function forecastRun(
   const names = outcomes.flatMap(({ plan }) => plan?.drain?.node ?? []);
   if (draining?.forecast === undefined || cluster === null || names.length === 0) return null;
   return (await unlessRefused(draining.forecast(cluster)))?.ofRun(names) ?? null;
+}
+
+/** Marks the Nodes that the plans of hosts will drain. */
+export async function announceDrains(draining: Draining | undefined, cluster: Cluster, outcomes: readonly HostOutcome[]): Promise<void> {
+  if (draining?.policy.isAllowed !== true) return;
+  const isDrained = ({ status, plan }: HostOutcome): boolean =>
+    status === 'pending' && plan !== null && needsDrain(impactOfPlan(plan.host));
+  const names = outcomes.filter(isDrained).flatMap(({ plan, node }) => plan?.host.own?.node ?? node ?? []);
+  await draining.planned?.add(cluster, names);
 }
 
 /** The forecast of the drains of these nodes before a change of the cluster, with a warning of each that would be refused or wait. */

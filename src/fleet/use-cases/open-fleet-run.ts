@@ -7,7 +7,7 @@ import type { FleetRunPorts } from '../ports.ts';
 import type { FleetResult } from '../run/fleet.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
 import { warnOfClusterDifferences } from './cluster-differences.ts';
-import { drainingOf, forecastRun } from './draining.ts';
+import { announceDrains, drainingOf, forecastRun } from './draining.ts';
 import { type FleetRunInput, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
@@ -23,6 +23,8 @@ interface OpenFleetRun {
   readonly claims: NodeClaims;
   /** The drains of a planned run; null: no node is drained, or the drains are not known. */
   forecast(outcomes: FleetResult['outcomes']): Promise<DrainForecastDocument | null>;
+  /** Marks the Nodes that approved plans will drain. */
+  announce(planned: FleetResult['outcomes']): Promise<void>;
   /** Call it when all hosts are done, unless they were only planned. */
   finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
@@ -55,6 +57,7 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
       access,
       claims,
       forecast: (outcomes) => forecastRun(draining, access.cluster, outcomes),
+      announce: (planned) => announceDrains(draining, access.cluster, planned),
       finish: async () => undefined,
       close: async () => {
         await draining?.planned?.removeAll();
@@ -131,6 +134,7 @@ async function openBringUp(
     access: null,
     claims,
     forecast: async () => null,
+    announce: async () => undefined,
     finish: (result) => bootstrap.finish(result),
     close: () => bootstrap.close(),
   };
