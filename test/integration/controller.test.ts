@@ -234,6 +234,19 @@ describe('a rollout', () => {
     expect(await reason(world)).toBe('Complete Ready: Complete');
   });
 
+  it('keeps its revision if an object with the same name and payload was deleted a moment ago', async () => {
+    const world = await rolloutWorld(NODES);
+    await world.create('pods', spec(50, QUICK));
+    await world.controller().run(3);
+    await world.cluster.delete(rolloutRef('pods'));
+    await world.create('pods', spec(50, QUICK));
+    await world.controller().run(3);
+    const uid = (await world.cluster.get(rolloutRef('pods')))?.metadata.uid;
+    const { items } = await world.cluster.list({ apiVersion: 'apps/v1', kind: 'ControllerRevision' });
+    // The garbage collector deletes revisions of the previous object.
+    expect(items.map(({ metadata }) => metadata.ownerReferences)).toEqual([[expect.objectContaining({ uid, name: 'pods' })]]);
+  });
+
   it('gives a node that was created again its configuration first', async () => {
     const world = await rolloutWorld(NODES);
     const controller = world.controller();

@@ -1,5 +1,5 @@
 import { isAppError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import { canonicalJson } from '../../codec/json-text.ts';
 import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../../dynamic/agent/overlay.ts';
 import { appendHash } from '../../dynamic/signing/config-map-hash.ts';
@@ -85,16 +85,16 @@ async function recordRevision(cluster: Cluster, rollout: Rollout, revision: Obse
   const numberOf = (object: JsonObject): number => numberAt(object, 'revision') ?? 0;
   const newest = Math.max(0, ...items.map(numberOf));
   const found = items.find(({ metadata }) => metadata.name === revision.name);
+  const ownerReferences = [ownerReference(rolloutRef(name), uid)];
   if (found === undefined) {
-    const metadata = {
-      name: revision.name,
-      namespace,
-      labels: { [REVISION_LABEL]: name },
-      ownerReferences: [ownerReference(rolloutRef(name), uid)],
-    };
+    const metadata = { name: revision.name, namespace, labels: { [REVISION_LABEL]: name }, ownerReferences };
     const data = JSON.parse(canonicalJson({ spec: { payload: spec.payload } })) as JsonObject;
     await cluster.create({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, data, revision: newest + 1 });
-  } else if (numberOf(found) < newest) await cluster.update({ ...found, revision: newest + 1 });
+  } else if (numberOf(found) < newest || !jsonEqual(found.metadata.ownerReferences, ownerReferences)) {
+    // The garbage collector deletes revisions of an object that had the same name before.
+    const number = numberOf(found) < newest ? newest + 1 : newest;
+    await cluster.update({ ...found, metadata: { ...found.metadata, ownerReferences }, revision: number });
+  }
   const kept = [revision.name, status.currentRevision, status.updateRevision];
   const old = items.filter(({ metadata }) => !kept.includes(metadata.name)).toSorted((a, b) => numberOf(b) - numberOf(a));
   for (const { metadata } of old.slice(spec.revisionHistoryLimit)) await cluster.delete({ ...kind, name: metadata.name });
