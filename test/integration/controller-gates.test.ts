@@ -281,6 +281,16 @@ describe('maintenance windows of a rollout', () => {
     expect(await state(world)).toBe('NodesFailed 2');
   });
 
+  it('expect no batch to take longer than its nodes may, if no controller ran at the end of a batch', async () => {
+    const world = await started({ windows: [{ ...window, startTime: '01:00', endTime: '03:00' }], batchDurationSeconds: 60 });
+    await world.controller().run(4);
+    expect((await world.status('pods')).batch).toMatchObject({ number: 1 });
+    await world.fleet.pass(5400);
+    await world.controller().run(60);
+    expect((await world.status('pods')).batch).toMatchObject({ longestSeconds: 180 });
+    expect(await state(world)).toBe('Complete 3');
+  });
+
   it('give a node that joins later its configuration at any time', async () => {
     const world = await started({ windows: [{ ...window, startTime: '01:00', endTime: '01:20' }] });
     const controller = world.controller();

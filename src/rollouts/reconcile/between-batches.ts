@@ -2,7 +2,7 @@ import { present } from '../../base/present.ts';
 import { isDue, whenText } from '../../maintenance/gates/batch-gates.ts';
 import { whyWindowClosed } from '../../maintenance/gates/batch-window.ts';
 import { type Gate, type GateResult, MAX_ANSWER, MAX_GATE_RESULTS } from '../api/between-batches.ts';
-import type { RolloutStatus } from '../api/schema.ts';
+import type { RolloutSpec, RolloutStatus } from '../api/schema.ts';
 import type { Member } from './members.ts';
 import type { Observed } from './observed.ts';
 
@@ -33,13 +33,13 @@ export function isInBatches({ rollout: { spec } }: Observed): boolean {
  * rollout does not continue. After a revert, batches are counted from 1 again.
  */
 export function recordedBatches(
-  { rollout: { status }, revision, now }: Observed,
+  { rollout: { spec, status }, revision, now }: Observed,
   members: readonly Member[],
 ): Pick<RolloutStatus, 'batch' | 'gates'> {
   const { failedRevision, updateRevision, batch, gates } = status;
   if (updateRevision !== revision.name) return {};
   if (failedRevision === revision.name) return { gates };
-  return { batch: members.some(({ state }) => state === 'InProgress') ? batch : endedBatch(batch, now), gates };
+  return { batch: members.some(({ state }) => state === 'InProgress') ? batch : endedBatch(batch, spec, now), gates };
 }
 
 /**
@@ -81,9 +81,11 @@ export function betweenBatches(
   return { ...none, ...recorded, start: next, batch: started };
 }
 
-function endedBatch(batch: RolloutStatus['batch'], now: Date): RolloutStatus['batch'] {
+/** A batch takes no longer than its nodes may: the controller may not have run at its end. */
+function endedBatch(batch: RolloutStatus['batch'], spec: RolloutSpec, now: Date): RolloutStatus['batch'] {
   if (batch === undefined || batch.endedAt !== undefined) return batch;
-  const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(batch.startedAt)) / 1000));
+  const elapsed = Math.max(0, Math.round((now.getTime() - Date.parse(batch.startedAt)) / 1000));
+  const seconds = Math.min(elapsed, spec.progressDeadlineSeconds + spec.strategy.drain.settleSeconds);
   return { ...batch, endedAt: now.toISOString(), longestSeconds: Math.max(batch.longestSeconds ?? 0, seconds) };
 }
 
