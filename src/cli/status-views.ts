@@ -43,6 +43,7 @@ export const ALL: StatusView = {
       { header: 'CONFIG', cell: ({ configuration }) => shortName(configuration) },
       ...ofHosts({ header: 'DRIFT', cell: driftText }),
       { header: 'CHANGE', cell: ({ change }) => change },
+      ...(rows.some(({ rollout }) => rollout !== null) ? [{ header: 'ROLLOUT', cell: ({ rollout }: OverviewRow) => rollout ?? '-' }] : []),
       ...ofHosts({ header: 'CERTIFICATES', cell: expiryText }),
     ];
   },

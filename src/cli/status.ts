@@ -46,8 +46,8 @@ export async function runStatus(services: Services, request: StatusRequest): Pro
   const read = (view: RunWatch): Promise<Overview> => readOverview(services, request, view).finally(() => view.close());
   if (request.watches)
     return watchOverview(services, (view) => readOverview(services, request, view), watched(services, request, 'status', ALL));
-  return show(services, request, ALL, await read(watchOf(services, request, 'status')), (items, { unseen }) => ({
-    ...{ apiVersion: API_VERSION, kind: 'Status', items, unseen },
+  return show(services, request, ALL, await read(watchOf(services, request, 'status')), (items, { unseen, rollouts }) => ({
+    ...{ apiVersion: API_VERSION, kind: 'Status', items, unseen, rollouts },
   }));
 }
 
@@ -105,7 +105,11 @@ function show(
   documentOf: (rows: readonly object[], overview: Overview) => object,
 ): ExitCode {
   const table = tableOf(view, overview, services.clock.now());
-  const notes = [...table.rows.flatMap((row) => row.notes), ...overview.unseen.map((what) => `Not read: ${what}.`)];
+  const notes = [
+    ...table.rows.flatMap((row) => row.notes),
+    ...overview.rollouts.map((what) => `rollout ${what}`),
+    ...overview.unseen.map((what) => `Not read: ${what}.`),
+  ];
   const document = (): object =>
     documentOf(
       table.rows.map((row) => row.document),

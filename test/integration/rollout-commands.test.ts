@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { AppError } from '../../src/base/errors.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
@@ -28,8 +29,8 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Runs `rollout ...`; the controller works while the command waits. */
-async function rollout(...argv: readonly string[]) {
+/** Runs a command line. */
+async function command(argv: readonly string[], clock?: Clock) {
   const [stdout, stderr] = [new TextSink(), new TextSink()];
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
@@ -38,14 +39,20 @@ async function rollout(...argv: readonly string[]) {
     stderr,
     signal: new AbortController().signal,
   });
-  const { clock } = world.fleet;
   const touching = {
-    clock: { ...clock, now: () => clock.now(), sleep: (ms: number) => controller.run(Math.max(1, Math.round(ms / 1000))) },
+    ...(clock === undefined ? {} : { clock }),
     connectCluster: async () => ({ ...world.cluster, close: async () => {} }),
   };
-  const code = await runCli(['rollout', ...argv], { ...services, ...touching }, '0.0.0-test');
+  const code = await runCli(argv, { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
+
+/** Runs `rollout ...`; the controller works while the command waits. */
+const rollout = (...argv: readonly string[]) => {
+  const { clock } = world.fleet;
+  const sleep = (ms: number) => controller.run(Math.max(1, Math.round(ms / 1000)));
+  return command(['rollout', ...argv], { ...clock, now: () => clock.now(), sleep });
+};
 
 /** A Lease that its holder renews all the time. */
 async function startLease(): Promise<void> {
@@ -308,5 +315,32 @@ describe('rollout diff', () => {
       fields: [{ field: 'maxPods', before: 50, after: 40 }],
     });
     expect((await rollout('diff', 'edge', '--revision', '1')).stdout).toBe('maxPods: 40 → 50 (safe)\n');
+  });
+});
+
+describe('status', () => {
+  it('shows the rollout of each Node, and rollouts that are not complete', async () => {
+    expect((await command(['status'])).stdout).not.toContain('ROLLOUT');
+    await create('even', '--selector', 'pool=even', '--set', 'maxPods=50');
+    await controller.run(5);
+    const { code, stdout } = await command(['status']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^NODE NAME .* CHANGE +ROLLOUT$/m);
+    expect(stdout).toMatch(/^n1 .* even$/m);
+    expect(stdout).toMatch(/^n2 .* -$/m);
+    expect(stdout).toMatch(/^rollout even: Progressing: 0 of 2 nodes updated, 1 in progress$/m);
+    await rollout('status', 'even', '--wait');
+    expect((await command(['status'])).stdout).not.toContain('rollout even:');
+    const document = JSON.parse((await command(['status', 'n1', '-o', 'json'])).stdout);
+    expect(document).toMatchObject({ kind: 'Status', items: [{ node: 'n1', rollout: 'even' }], rollouts: [] });
+  });
+
+  it('shows no rollouts without their definition', async () => {
+    await world.cluster.delete({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      name: 'kubeletconfigrollouts.kubeletadm.dev',
+    });
+    expect(await command(['status'])).toMatchObject({ code: 0, stdout: expect.not.stringContaining('ROLLOUT') });
   });
 });

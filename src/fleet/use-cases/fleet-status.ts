@@ -23,6 +23,8 @@ import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubel
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/health/observe.ts';
+import type { Rollout } from '../../rollouts/api/rollout.ts';
+import { knownRollouts } from '../../rollouts/use-cases/find-rollouts.ts';
 import { type Drift, type DriftEvidence, driftOf, overridesOf, pendingOf } from '../drift/drift.ts';
 import { type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../drift/host-status.ts';
 import { declaredConfiguration } from '../file/inventory-document.ts';
@@ -72,8 +74,14 @@ export interface FleetStatus {
   readonly rows: readonly HostStatusRow[];
   /** Empty unless requested. */
   readonly certificates: readonly HostCertificate[];
-  /** The drift of each host, and the Nodes with their dynamic configuration; undefined unless requested. */
-  readonly details?: { readonly drifts: ReadonlyMap<string, readonly Drift[]>; readonly nodes: readonly AssessedNode[] | null } | undefined;
+  /** The drift of each host, the Nodes with their dynamic configuration, and the rollouts; undefined unless requested. */
+  readonly details?:
+    | {
+        readonly drifts: ReadonlyMap<string, readonly Drift[]>;
+        readonly nodes: readonly AssessedNode[] | null;
+        readonly rollouts: readonly Rollout[];
+      }
+    | undefined;
   /** The problems of hosts that were not inspected; null: all hosts were. */
   readonly failure: AppError | null;
 }
@@ -125,6 +133,7 @@ export async function fleetStatus(
     const details = {
       drifts: new Map(outcomes.map((outcome) => [outcome.host, driftsOfHost(outcome)])),
       nodes: readsDetails && nodes !== null ? await assessNodes(cluster, [], { now: clock.now() }) : null,
+      rollouts: readsDetails && nodes !== null ? await knownRollouts(cluster) : [],
     };
     return {
       rows: outcomes.map((outcome) => {
@@ -140,16 +149,17 @@ export async function fleetStatus(
   });
 }
 
-/** The Nodes of a cluster, as objects and with their dynamic configuration. */
+/** The Nodes of a cluster, as objects and with their dynamic configuration, and its rollouts. */
 interface ClusterNodes {
   readonly byName: ReadonlyMap<string, KubeObject>;
   readonly assessed: readonly AssessedNode[];
+  readonly rollouts: readonly Rollout[];
 }
 
 /** @returns null when the credentials may not list Nodes */
 export async function readClusterNodes(cluster: Cluster, now: Date): Promise<ClusterNodes | null> {
   const byName = await nodesOf(cluster);
-  return byName === null ? null : { byName, assessed: await assessNodes(cluster, [], { now }) };
+  return byName === null ? null : { byName, assessed: await assessNodes(cluster, [], { now }), rollouts: await knownRollouts(cluster) };
 }
 
 /** A host that is inspected without a fleet file, or without the cluster of its fleet file. */
@@ -187,7 +197,7 @@ export async function inspectHosts(
     });
     return rowOf({ ...named, address }, inspected, { nodes: nodes?.byName ?? null, drift: null });
   });
-  const details = { drifts: new Map(), nodes: nodes?.assessed ?? null };
+  const details = { drifts: new Map(), nodes: nodes?.assessed ?? null, rollouts: nodes?.rollouts ?? [] };
   return { rows, certificates, details, failure: problems.length === 0 ? null : new AppError(problems) };
 }
 

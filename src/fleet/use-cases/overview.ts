@@ -6,6 +6,9 @@ import { isNodeReference, parseNodeName } from '../../kube/node-name.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
+import type { Rollout } from '../../rollouts/api/rollout.ts';
+import { knownRollouts, rolloutOfNode } from '../../rollouts/use-cases/find-rollouts.ts';
+import { rolloutState } from '../../rollouts/use-cases/wait-for-rollout.ts';
 import type { Drift } from '../drift/drift.ts';
 import { hostsOfPattern, selectHosts } from '../file/select.ts';
 import { targetName } from '../host-target.ts';
@@ -41,6 +44,8 @@ export interface OverviewRow {
   readonly change: string | null;
   /** The certificate that expires first. */
   readonly certificate: Pick<HostCertificate, 'role' | 'path' | 'notAfter' | 'state'> | null;
+  /** The KubeletConfigRollout that the Node belongs to. */
+  readonly rollout: string | null;
   /** Why parts are unknown. */
   readonly unseen: readonly string[];
   /** The host as inspected; null: no host is known. */
@@ -53,6 +58,8 @@ export interface Overview {
   readonly rows: readonly OverviewRow[];
   /** What was not read, for all rows. */
   readonly unseen: readonly string[];
+  /** The rollouts that are not complete, as `edge: Progressing: 3 of 12 nodes updated`. */
+  readonly rollouts: readonly string[];
   /** The problems of hosts that were not inspected; null: none. */
   readonly failure: AppError | null;
 }
@@ -88,11 +95,14 @@ export async function readOverview(
   if (!hasFleet && bySelection)
     throw usageError('--limit and --group select hosts of a fleet file, and there is none', 'Pass the fleet file with -f');
   if (!hasFleet) {
-    const nodes = await withCluster(services, request.cluster, (cluster) =>
-      assessNodes(cluster, request.names.map(nodeName), { now: services.clock.now(), labelSelector: selection.selector?.text }),
+    const [nodes, rollouts] = await withCluster(services, request.cluster, (cluster) =>
+      Promise.all([
+        assessNodes(cluster, request.names.map(nodeName), { now: services.clock.now(), labelSelector: selection.selector?.text }),
+        knownRollouts(cluster),
+      ]),
     );
     const unseen = [`hosts: no fleet file ${file} and no --host, so drift, certificates and unconfirmed changes are unknown`];
-    return { ...overviewOfNodes(nodes), unseen };
+    return { ...withRollouts(overviewOfNodes(nodes), rollouts), unseen };
   }
   const limit = await declaredNames(services, request);
   const selected = { ...request, selection: { ...selection, limit: [...selection.limit, ...limit] } };
@@ -168,7 +178,7 @@ async function overviewOfTargets(services: OverviewPorts, request: OverviewReque
 
 /** The Nodes of a cluster whose hosts are not read. */
 export function overviewOfNodes(nodes: readonly AssessedNode[]): Overview {
-  return { rows: nodes.map((node) => rowOfNode(node, null)), unseen: [], failure: null };
+  return { rows: nodes.map((node) => rowOfNode(node, null)), unseen: [], rollouts: [], failure: null };
 }
 
 /** The hosts of a status, without Nodes of other hosts. */
@@ -214,14 +224,28 @@ function joined(
   const missing = names.find((name) => !all.some((row) => isNamed(row, name)));
   if (missing !== undefined)
     throw usageError(`no host of the fleet file and no Node has the name ${missing}`, 'List all: kubeletadm status');
-  return {
+  const overview: Overview = {
     rows: names.length === 0 ? all : all.filter((row) => names.some((name) => isNamed(row, name))),
     // An unreachable cluster is a failure.
     unseen:
       nodes === null && failure?.problems.some(({ host }) => host === undefined) !== true
         ? ['Nodes: the kubeconfig may not list them']
         : [],
+    rollouts: [],
     failure,
+  };
+  return withRollouts(overview, details?.rollouts ?? []);
+}
+
+/** An overview with the rollout of each Node, and the states of those that are not complete. */
+function withRollouts(overview: Overview, rollouts: readonly Rollout[]): Overview {
+  const rolloutOf = ({ dynamic }: OverviewRow): Rollout | null =>
+    dynamic === null ? null : rolloutOfNode(rollouts, dynamic.config.labels);
+  const open = rollouts.filter(({ status, generation }) => status.phase !== 'Complete' || status.observedGeneration !== generation);
+  return {
+    ...overview,
+    rows: overview.rows.map((row) => ({ ...row, rollout: rolloutOf(row)?.name ?? null })),
+    rollouts: open.map((rollout) => `${rollout.name}: ${rolloutState(rollout)}`),
   };
 }
 
@@ -262,6 +286,7 @@ function rowOfHost(row: HostStatusRow, { node, drifts, certificates, problem }: 
     certificate: soonest ?? null,
     inspected: row,
     dynamic: node,
+    rollout: null,
     unseen: reachable ? [] : [problem ?? 'the host was not inspected'],
   };
 }
@@ -284,6 +309,7 @@ function rowOfNode(node: AssessedNode, why: string | null): OverviewRow {
     certificate: null,
     inspected: null,
     dynamic: node,
+    rollout: null,
     unseen: why === null ? [] : [why],
   };
 }

@@ -1,5 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { Labels } from '../../kube/label-selector.ts';
+import { matchesLabels } from '../../kube/match-labels.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
 import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
@@ -57,6 +59,28 @@ async function served<T>(answer: Promise<T>): Promise<T> {
     const [problem] = error.problems;
     const hint = 'Install the CustomResourceDefinition and the controller: kubeletadm controller install';
     throw new AppError({ code: error.code, message: problem?.message ?? '', hint }, { exitCode: 2, cause: error });
+  }
+}
+
+/**
+ * The rollout that a Node belongs to: the oldest one that selects it. A rollout that an older one refuses has no nodes.
+ * @returns null: none
+ */
+export function rolloutOfNode(rollouts: readonly Rollout[], labels: Labels): Rollout | null {
+  const selecting = rollouts.filter(({ spec, status, isDeleted }) => {
+    const isRefused = status.conditions?.some(({ type, reason }) => type === 'Stalled' && reason === 'Conflict');
+    return !isDeleted && isRefused !== true && matchesLabels(spec.nodeSelector, labels);
+  });
+  return selecting.toSorted((a, b) => (`${a.createdAt} ${a.name}` < `${b.createdAt} ${b.name}` ? -1 : 1))[0] ?? null;
+}
+
+/** All rollouts, for commands that only mention them; none without the CustomResourceDefinition or the right to list them. */
+export async function knownRollouts(cluster: Cluster): Promise<readonly Rollout[]> {
+  try {
+    return (await listRollouts(cluster)).map(({ rollout }) => rollout);
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_NO_SUCH_KIND') && !isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+    return [];
   }
 }
 
