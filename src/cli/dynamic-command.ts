@@ -23,6 +23,7 @@ import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
 import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+import type { AssignRolloutRequest } from './rollout.ts';
 import { gatesRequest } from './rollout-options.ts';
 import { readReason, undoIdOf } from './writing-options.ts';
 
@@ -94,6 +95,10 @@ function defineAssign(dynamic: Command, on: On): void {
       '--force',
       'also assign to nodes without dynamic configuration, and to nodes whose kubelet or agent has not reported a configuration yet',
     )
+    .option(
+      '--rollout <name>',
+      'with --selector: create a KubeletConfigRollout of this name, which a running controller carries out, also for nodes that join later; the command waits for its end',
+    )
     .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or prevent new pods from starting');
   addWait(
     addRollout(addBackend(addSigning(addValidation(assign), 'the selected nodes')), ASSIGN_TEXTS),
@@ -102,7 +107,11 @@ function defineAssign(dynamic: Command, on: On): void {
   );
   addDrainOptions(addClusterOptions(addPageOptions(addDryRunOptions(addAssignmentReason(assign)))));
   addSections(
-    on(assign, assignRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicAssign(...args)),
+    on(assign, assignRequest, async (services, request) =>
+      'asRollout' in request
+        ? (await import('./rollout.ts')).runAssignRollout(services, await request.asRollout())
+        : (await import('./dynamic-assign.ts')).runDynamicAssign(services, request),
+    ),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
   );
 }
@@ -243,16 +252,22 @@ function validationRequest(options: CommandOptions): ValidationRequest {
   return { kubernetesVersion: flagText(options, 'kubernetesVersion'), skipValidation: options.skipValidation === true };
 }
 
-function assignRequest(args: readonly string[], options: CommandOptions): DynamicAssignRequest {
+/** Of the rollout that the command creates: loaded on use, so that help is quick. */
+type AssignRequest = DynamicAssignRequest | { readonly asRollout: () => Promise<AssignRolloutRequest> };
+
+function assignRequest(args: readonly string[], options: CommandOptions): AssignRequest {
+  const assigned = assignedRequest(options);
+  if (options.rollout !== undefined)
+    return { asRollout: async () => (await import('./rollout-spec-options.ts')).assignRolloutRequest(args, options, assigned) };
   return {
     ...resetRequest(args, options),
-    assigned: assignedRequest(options),
+    assigned,
     force: options.force === true,
     allowPodLoss: options.allowPodLoss === true,
   };
 }
 
-function assignedRequest(options: CommandOptions): DynamicAssignRequest['assigned'] {
+function assignedRequest(options: CommandOptions): AssignRolloutRequest['assigned'] {
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
   if (argument === undefined && file === undefined) {
     const fleet = fleetNames(options);

@@ -130,6 +130,7 @@ function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): numb
   return Number(nanoseconds / 1_000_000n);
 }
 
-function optionName(name: string): string {
+/** `maxUnavailable` becomes `--max-unavailable`. */
+export function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

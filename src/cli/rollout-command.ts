@@ -1,10 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
-import { present } from '../base/present.ts';
-import { formatAmount } from '../fleet/amount.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { subdomain } from '../kube/name-rules.ts';
 import { splitSetting } from '../kubelet/layers/setting-form.ts';
 import { addDrainLimits, allowOption } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -12,7 +8,6 @@ import { readSource } from './dynamic-rollout-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterOptions, addTableOptions, collect, integerBetween, outputOption, readOutputOption } from './options.ts';
 import {
-  allowedImpact,
   flagDuration,
   flagList,
   flagText,
@@ -21,10 +16,9 @@ import {
   readFormat,
   selectorOf,
   tableRequest,
-  verbosityOf,
 } from './request-parts.ts';
-import type { CreateRequest, DiffRequest, RolloutRequest, StatusRequest, UndoRequest } from './rollout.ts';
-import { amountOf, namedCanary } from './rollout-options.ts';
+import type { CreateRequest, DiffRequest, StatusRequest, UndoRequest } from './rollout.ts';
+import { canariesOf, rolloutRequest, specOf } from './rollout-spec-options.ts';
 
 /** `rollout ...`: KubeletConfigRollout objects, in the words of kubectl rollout. */
 export function defineRollout(rollout: Command, on: On): void {
@@ -137,15 +131,6 @@ const CREATE_EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge -
   # for a repository of manifests, or to change an existing rollout
   kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --dry-run -o yaml | kubectl apply -f -`;
 
-function rolloutRequest(args: readonly string[], options: CommandOptions): RolloutRequest {
-  const [argument = ''] = args;
-  const name = argument.replace(/^(?:kcr|kubeletconfigrollouts?(?:\.kubeletadm\.dev)?)\//i, '');
-  const [wrong] = subdomain(name);
-  if (wrong !== undefined)
-    throw usageError(`${argument} is not a name of a rollout: ${wrong}`, 'List the rollouts: kubeletadm rollout list');
-  return { name, cluster: kubeconfigRequest(options), verbosity: verbosityOf(options) };
-}
-
 function listRequest(args: readonly string[], options: CommandOptions) {
   if (args.length > 0) throw usageError(`rollout list takes no arguments: ${args.join(' ')}`);
   return { cluster: kubeconfigRequest(options), output: tableRequest(options) };
@@ -179,12 +164,7 @@ function flagOf(options: CommandOptions, name: 'revision' | 'toRevision'): numbe
 }
 
 function createRequest(args: readonly string[], options: CommandOptions): CreateRequest {
-  const canaries = namedCanary(options);
-  if (canaries !== undefined && !('matches' in canaries))
-    throw usageError(
-      `--canary ${canaries.join(',')}: a rollout selects canaries by number or label`,
-      `For example: --canary kubernetes.io/hostname=${canaries[0] ?? ''}`,
-    );
+  const canaries = canariesOf(options);
   return {
     ...rolloutRequest(args, options),
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
@@ -213,54 +193,4 @@ function payloadOf(options: CommandOptions): CreateRequest['payload'] {
     );
   for (const setting of settings) splitSetting(setting);
   return configMap === undefined ? { overlay, settings } : readSource(configMap);
-}
-
-const MAX_FAILURES = 100;
-
-/** The fields of `spec` that options set. */
-function specOf(options: CommandOptions, namesCanary: boolean): JsonObject {
-  const amount = (name: 'canary' | 'maxUnavailable'): number | string | undefined => {
-    const value = amountOf(options, name, 'nodes');
-    return value === null ? undefined : 'hosts' in value ? value.hosts : formatAmount(value);
-  };
-  const seconds = (name: 'minReady' | 'progressDeadline' | 'drainTimeout', flag: string): number | undefined => {
-    const ms = flagDuration(options, name, { flag, example: `Pass for example ${flag} 5m` });
-    return ms === undefined ? undefined : Math.ceil(ms / 1000);
-  };
-  const maxFail = amountOf(options, 'maxFail', 'nodes');
-  if (maxFail !== null && (!('hosts' in maxFail) || maxFail.hosts > MAX_FAILURES))
-    throw usageError(
-      `--max-fail ${formatAmount(maxFail)}: a rollout has a number from 0 to ${MAX_FAILURES}`,
-      'Pass for example --max-fail 2',
-    );
-  const count = namesCanary ? undefined : amount('canary');
-  const drain = present({
-    force: options.forceDrain === true ? true : undefined,
-    timeoutSeconds: flagText(options, 'drainTimeout') === DEFAULT_DRAIN ? undefined : seconds('drainTimeout', '--drain-timeout'),
-  });
-  const strategy = present({
-    canary: count === undefined ? undefined : { count },
-    topologyKey: options.order === 'zone' ? 'topology.kubernetes.io/zone' : undefined,
-    maxUnavailable: amount('maxUnavailable'),
-    maxFailures: maxFail?.hosts,
-    minReadySeconds: seconds('minReady', '--min-ready'),
-    until: capital(flagText(options, 'until')),
-    allow: allowedImpact(options),
-    drain: Object.keys(drain).length === 0 ? undefined : drain,
-  });
-  return present({
-    strategy: Object.keys(strategy).length === 0 ? undefined : strategy,
-    paused: options.paused === true ? true : undefined,
-    progressDeadlineSeconds: seconds('progressDeadline', '--progress-deadline'),
-    onFailure: capital(flagText(options, 'onFailure')),
-    deletionPolicy: capital(flagText(options, 'deletionPolicy')),
-  }) as JsonObject;
-}
-
-/** The default of `--drain-timeout`, as of the API. */
-const DEFAULT_DRAIN = '10m';
-
-/** Words of options as values of the API: `stop` becomes `Stop`. */
-function capital(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }

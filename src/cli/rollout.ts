@@ -3,8 +3,11 @@ import type { JsonObject } from '../base/json.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { reportImpact } from '../dynamic/use-cases/assign.ts';
+import { type AssignmentRequest, reportImpact } from '../dynamic/use-cases/assign.ts';
+import { pushFile } from '../dynamic/use-cases/push-file.ts';
+import type { PushPlan } from '../dynamic/workflows/push-config.ts';
 import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/impact.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { LabelSelector } from '../kube/label-selector.ts';
 import { withCluster } from '../kubeadm/use-cases/lazy-cluster.ts';
@@ -47,6 +50,15 @@ export interface CreateRequest extends RolloutRequest, Omit<CreateRolloutRequest
   readonly format: DocumentFormat;
 }
 
+/** `dynamic assign --rollout NAME`. */
+export interface AssignRolloutRequest extends RolloutRequest, Pick<CreateRolloutRequest, 'spec' | 'canaries' | 'namespace'> {
+  readonly assigned: Extract<AssignmentRequest['assigned'], { readonly kind: 'config-map' | 'file' }>;
+  readonly selector: LabelSelector;
+  readonly run: RunSettings;
+  readonly waits: boolean;
+  readonly format: DocumentFormat;
+}
+
 export interface StatusRequest extends RolloutRequest {
   readonly waits: boolean;
   /** 0: no limit. */
@@ -78,6 +90,28 @@ export async function runRolloutCreate(services: Services, request: CreateReques
   const object = await createRollout(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
   services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
   return 0;
+}
+
+/** `dynamic assign --selector L --rollout NAME`: creates the object, and waits for its end. */
+export async function runAssignRollout(services: Services, request: AssignRolloutRequest): Promise<ExitCode> {
+  const { name, assigned, cluster, run, waits, format, verbosity } = request;
+  const { dryRun } = run;
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  const push = assigned.kind === 'file' ? (await pushFile(services, { pushed: assigned.pushed, cluster, run }, reporter)).push : null;
+  const payload = assigned.kind === 'file' ? (push as PushPlan).source : assigned.source;
+  const content = push === null ? undefined : { text: push.data[payload.kubeletConfigKey] ?? '', data: push.data };
+  const spec = { nodeSelector: nodeSelectorOf(request.selector, '--selector'), ...request.spec };
+  const object = await createRollout(services, { ...request, payload, content, spec, dryRun, requiresController: true }, reporter);
+  if (dryRun || !waits) {
+    services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
+    return 0;
+  }
+  reporter.report({
+    level: 'info',
+    code: 'ROLLOUT_NODES',
+    message: `created KubeletConfigRollout ${name}; an interruption does not end it`,
+  });
+  return runRolloutStatus(services, { name, cluster, verbosity, waits, timeoutMs: 0, format });
 }
 
 /** As kubectl prints it. */

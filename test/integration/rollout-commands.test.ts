@@ -344,3 +344,57 @@ describe('status', () => {
     expect(await command(['status'])).toMatchObject({ code: 0, stdout: expect.not.stringContaining('ROLLOUT') });
   });
 });
+
+describe('dynamic assign --rollout', () => {
+  const assign = (...argv: readonly string[]) => {
+    const { clock } = world.fleet;
+    const sleep = (ms: number) => controller.run(Math.max(1, Math.round(ms / 1000)));
+    const file = join(directory, 'kubelet.yaml');
+    writeFileSync(file, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: 50\n');
+    const words = ['dynamic', 'assign', '--file', file, '--rollout', 'edge', ...argv];
+    return command(words, { ...clock, now: () => clock.now(), sleep });
+  };
+
+  it('creates the object with the options of the command, and waits for its end', async () => {
+    await startLease();
+    const { code, stdout, stderr } = await assign('--selector', 'pool=even', '--canary', '2', '--on-failure', 'revert');
+    expect([code, stdout]).toEqual([0, 'edge: Complete: 2 of 2 nodes updated\n']);
+    expect(stderr).toContain('created KubeletConfigRollout edge; an interruption does not end it');
+    const spec = (await world.cluster.get(rolloutRef('edge')))?.spec;
+    expect(spec).toMatchObject({
+      nodeSelector: { matchLabels: { pool: 'even' } },
+      payload: { configMapRef: { namespace: 'kubeletadm-system', kubeletConfigKey: 'kubelet' } },
+      strategy: { canary: { count: 2 }, maxUnavailable: '10%', allow: 'unsafe', until: 'Trial' },
+      progressDeadlineSeconds: 180,
+      onFailure: 'Revert',
+    });
+    expect(await world.assigned()).toEqual(['n1', 'n3']);
+  });
+
+  it('ends with the exit code of the rollout', async () => {
+    await startLease();
+    world.fleet.behaviours.set('maxPods: 50', (seconds) => (seconds < 3 ? {} : { healthz: { ok: false, why: 'connection refused' } }));
+    const { code, stderr } = await assign('--selector', 'pool=even');
+    expect([code, stderr]).toEqual([4, expect.stringContaining('ROLLOUT_FAILED')]);
+  });
+
+  it('creates nothing in a dry run, and nothing that no controller acts on', async () => {
+    const alone = await assign('--selector', 'pool=even');
+    expect([alone.code, alone.stderr]).toEqual([3, expect.stringContaining('CONTROLLER_NOT_RUNNING')]);
+    await startLease();
+    const dry = await assign('--selector', 'pool=even', '--dry-run');
+    expect([dry.code, dry.stdout]).toEqual([0, 'kubeletconfigrollout.kubeletadm.dev/edge created (dry run)\n']);
+    expect(await world.cluster.get(rolloutRef('edge'))).toBeNull();
+    const started = await assign('--selector', 'pool=even', '--wait', 'none');
+    expect([started.code, started.stdout]).toEqual([0, 'kubeletconfigrollout.kubeletadm.dev/edge created\n']);
+  });
+
+  it.each([
+    ['node names', ['n1'], /--rollout requires --selector/],
+    ['an option that a rollout does not have', ['--selector', 'pool=even', '--allow-pod-loss'], /--allow-pod-loss cannot be combined with/],
+    ['nodes of different zones together', ['--selector', 'pool=even', '--order', 'spread'], /--order spread cannot be combined/],
+  ])('refuses %s', async (_, argv, message) => {
+    const { code, stderr } = await assign(...argv);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+});

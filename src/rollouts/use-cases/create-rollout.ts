@@ -30,6 +30,10 @@ export interface CreateRolloutRequest {
   readonly name: string;
   /** A ConfigMap; or fields of a KubeletConfiguration, from `--overlay FILE` and `--set FIELD=VALUE`. */
   readonly payload: ConfigSource | { readonly overlay: string | undefined; readonly settings: readonly string[] };
+  /** The content of the ConfigMap, which need not exist yet. Absent: it is read. */
+  readonly content?: { readonly text: string; readonly data: Readonly<Record<string, string>> } | undefined;
+  /** Refuse to create an object that no controller acts on. Absent: a warning. */
+  readonly requiresController?: boolean;
   /** `spec` without the payload. */
   readonly spec: JsonObject;
   /** Canaries by label; undefined: by number. */
@@ -49,7 +53,7 @@ type Ports = OpenClusterPorts & Pick<LocalFiles, 'input'> & Pick<RunTime, 'clock
  * @throws AppError ROLLOUT_INVALID and errors in the payload (exit code 2), ROLLOUT_REFUSED (exit code 3)
  */
 export async function createRollout(services: Ports, request: CreateRolloutRequest, reporter: Reporter): Promise<KubeObject> {
-  const { dryRun, namespace, canaries } = request;
+  const { dryRun, namespace, canaries, content, requiresController = false } = request;
   const given = await objectOf(services, request);
   validRollout(given);
   const { cluster, warnings } = await openCluster(services, request.cluster, { dryRun, writes: reporter });
@@ -59,10 +63,12 @@ export async function createRollout(services: Ports, request: CreateRolloutReque
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
     const object = canaries === undefined ? given : withCanaries(given, canaries, items);
     const others = (await listRollouts(cluster)).map(({ rollout }) => rollout).filter(({ name }) => name !== request.name);
-    await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, reporter });
+    const isAlive = await isControllerAlive(cluster, { namespace, now: services.clock.now() });
+    const { level: _, ...notRunning } = controllerNotRunning(namespace);
+    if (isAlive === false && requiresController) throw new AppError(notRunning, { exitCode: 3 });
+    await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, content, reporter });
     const created = dryRun ? object : await cluster.create(object);
-    if ((await isControllerAlive(cluster, { namespace, now: services.clock.now() })) === false)
-      reporter.report(controllerNotRunning(namespace));
+    if (isAlive === false) reporter.report(controllerNotRunning(namespace));
     return created;
   } finally {
     await cluster.close();
@@ -146,8 +152,10 @@ async function requireAccepted(
     nodes: all,
     others,
     namespace,
+    content: given,
     reporter,
   }: {
+    readonly content: CreateRolloutRequest['content'];
     readonly nodes: readonly KubeObject[];
     readonly others: readonly Rollout[];
     readonly namespace: string;
@@ -163,7 +171,7 @@ async function requireAccepted(
     nodes.length === 0 ? 'no existing node is selected' : `${nodes.length} ${nodes.length === 1 ? 'node is' : 'nodes are'} selected`;
   reporter.report({ level: nodes.length === 0 ? 'warning' : 'info', code: 'ROLLOUT_NODES', message });
   const { source } = revisionOf(rollout, namespace);
-  const content = await payloadContent(cluster, rollout.spec, source);
+  const content = given ?? (await payloadContent(cluster, rollout.spec, source));
   if ('refusal' in content) throw refused([{ message: content.refusal.message }]);
   await validateContent(content.text, nodes, reporter);
   const { checks, fields } = await checkPayload(cluster, rollout.spec, { source, ...content }, nodes);
