@@ -6,7 +6,7 @@ import type { InputFiles } from '../../src/base/local-files.ts';
 import { serveHooks } from '../../src/rollouts/cluster-api/adapters/hook-server.ts';
 import { type ExtensionPorts, runExtension } from '../../src/rollouts/cluster-api/run-extension.ts';
 import { type CertificateChain, createCertificateChain } from '../support/certificate-chain.ts';
-import { HOOKS_API_VERSION } from '../support/cluster-api-objects.ts';
+import { canUpdateMachine, HOOKS_API_VERSION } from '../support/cluster-api-objects.ts';
 import { fakeCluster } from '../support/fake-cluster.ts';
 import { recordingReporter } from '../support/recording-reporter.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -120,6 +120,20 @@ describe('the server of the Cluster API extension', () => {
     expect(await ask({ body: '{' })).toEqual([400, expect.stringContaining('expected a DiscoveryRequest')]);
     expect(await ask({ body: 'x'.repeat(11 * 1024 * 1024) })).toEqual([413, expect.stringContaining('more than')]);
     expect(await ask({})).toEqual([200, expect.any(String)]);
+  });
+
+  it('neither validates each item of an endless list nor logs an endless name', async () => {
+    const chain = await createCertificateChain();
+    const { port, reporter } = await extension(chain);
+    const path = `/${HOOKS_API_VERSION}/canupdatemachine/can-update-machine`;
+    const endless = canUpdateMachine({}, { files: Array.from({ length: 2_000 }, () => 1) });
+    const { text } = await call(port, chain, { path, body: JSON.stringify(endless) });
+    expect(JSON.parse(text)).toMatchObject({ status: 'Success', message: expect.stringMatching(/^not covered: .*<=1000 items/) });
+    const named = JSON.stringify(canUpdateMachine({}, {})).replaceAll('"edge-1"', JSON.stringify('x'.repeat(100_000)));
+    expect((await call(port, chain, { path, body: named })).status).toBe(200);
+    const lines = reporter.events.filter(({ code }) => code === 'HOOK_ANSWERED').map(({ message }) => message.length);
+    expect(lines).toHaveLength(2);
+    expect(Math.max(...lines)).toBeLessThan(2_000);
   });
 
   it('serves a renewed certificate without a restart, and keeps the previous one while the files do not match', async () => {

@@ -102,7 +102,7 @@ async function canUpdate(
   const { objects, at, member } = CAN_UPDATE[hook];
   const parsed = z.looseObject({ current: objects, desired: objects }).safeParse(request);
   const answer = (message: string, covered = {}): JsonObject => {
-    reporter.report({ level: 'info', code: 'HOOK_ANSWERED', message: `${hook} ${nameIn(request)}: ${message}` });
+    reporter.report({ level: 'info', code: 'HOOK_ANSWERED', message: limited(`${hook} ${nameIn(request)}: ${message}`) });
     return { status: 'Success', message: limited(message), ...covered };
   };
   if (!parsed.success) return answer(`not covered: ${issueOf(parsed.error)}`);
@@ -145,7 +145,7 @@ async function answerUpdate(request: unknown, ports: UpdatePorts, settings: Upda
   ports.reporter.report({
     level: 'info',
     code: 'HOOK_ANSWERED',
-    message: `UpdateMachine ${nameIn(request)}: ${answer.status}: ${answer.message}`,
+    message: limited(`UpdateMachine ${nameIn(request)}: ${answer.status}: ${answer.message}`),
   });
   return answer;
 }
@@ -168,7 +168,7 @@ async function withinTime(answer: Promise<JsonObject>, { clock }: Pick<UpdatePor
   }
 }
 
-/** Messages become conditions of objects. */
+/** Messages become conditions of objects, and lines of the log with names that everybody can send. */
 function limited(message: string): string {
   return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
 }

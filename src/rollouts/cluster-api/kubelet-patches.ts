@@ -7,7 +7,10 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decod
 import { applyPlannedPatches, parsePatchFileName, planPatches } from '../../kubelet/layers/patch-files.ts';
 
 const configuration = z.looseObject({ patches: z.looseObject({ directory: z.string().optional() }).optional() }).optional();
-const commands = z.array(z.string()).optional();
+/** Everybody who reaches the port can send lists: validating long ones must not keep the process from answering others. */
+const MOST_ITEMS = 1_000;
+const list = <Item extends z.ZodType>(item: Item) => z.array(z.unknown()).max(MOST_ITEMS).pipe(z.array(item)).optional();
+const commands = list(z.string());
 
 /**
  * The part of the spec of a KubeadmConfig that decides about kubelet patches; the same in v1beta1 and v1beta2.
@@ -16,7 +19,7 @@ const commands = z.array(z.string()).optional();
 export const kubeadmConfigSpec = z.looseObject({
   initConfiguration: configuration,
   joinConfiguration: configuration,
-  files: z.array(z.looseObject({ path: z.string(), content: z.string().optional() })).optional(),
+  files: list(z.looseObject({ path: z.string(), content: z.string().optional() })),
   bootCommands: commands,
   preKubeadmCommands: commands,
   postKubeadmCommands: commands,
@@ -31,7 +34,7 @@ export interface KubeletPatches {
 }
 
 const TARGET = 'kubeletconfiguration';
-/** Everybody who reaches the port can send files: their parsing must not keep the process from answering others. */
+/** As `MOST_ITEMS`, for files that are parsed. */
 const MOST_FILES = 32;
 
 /**
