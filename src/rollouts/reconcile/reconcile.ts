@@ -178,7 +178,7 @@ function candidateOf(member: Member, observed: Observed, how: 'forward' | 'unfai
   return {
     name: node.name,
     state: isEnded ? 'unchanged' : state,
-    isDown: isDown(node) || member.isRecovering,
+    isDown: isDown(node) || member.isRecovering || (node.isHeld && (state === 'failed' || state === 'unreachable')),
     stage: how === 'forward' ? stageOf(member, observed) : 0,
     isExclusive: isControlPlaneNode(node.labels),
     zone: node.labels[observed.rollout.spec.strategy.topologyKey ?? ''],
