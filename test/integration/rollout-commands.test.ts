@@ -398,3 +398,11 @@ describe('dynamic assign --rollout', () => {
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
 });
+
+it('dynamic assign warns of nodes that belong to a rollout', async () => {
+  await create('even', '--selector', 'pool=even', '--set', 'maxPods=50');
+  const file = join(directory, 'kubelet.yaml');
+  writeFileSync(file, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: 60\n');
+  const { code, stderr } = await command(['dynamic', 'assign', 'n1', 'n2', 'n3', '--file', file, '--dry-run']);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/n1 and 1 more belong to the rollout even, .*\[NODE_IN_ROLLOUT\]/)]);
+});

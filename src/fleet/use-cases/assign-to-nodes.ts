@@ -1,4 +1,6 @@
 import { declined, isAppError, usageError } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
+import type { Reporter } from '../../base/reporter.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import {
   type Assignment,
@@ -19,6 +21,7 @@ import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
+import { knownRollouts, rolloutOfNode } from '../../rollouts/use-cases/find-rollouts.ts';
 import { hostMatcher, patternOf } from '../file/select.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { drainingOf, forecastDrains } from './draining.ts';
@@ -110,6 +113,7 @@ export async function assignToNodes(
     const drains = request.run.drain?.isAllowed === true && request.rollout.wait !== 'none';
     const gates = openGates(services, { rollout: chosen, cluster, reporter });
     const nodes = await readNodes(cluster, names, { backend });
+    await warnOfRollouts(cluster, nodes, reporter);
     const checked =
       assigned?.kind === 'previous'
         ? await checkUndo(services, cluster, { ...request, to: assigned.to }, { nodes, reporter, drains })
@@ -137,4 +141,17 @@ export async function assignToNodes(
     };
   };
   return withCluster(services, request.cluster, assign, reporter);
+}
+
+/** The controller of a rollout assigns its own configuration again. */
+async function warnOfRollouts(cluster: Cluster, nodes: Assignment['nodes'], reporter: Reporter): Promise<void> {
+  const rollouts = await knownRollouts(cluster);
+  const byRollout = groupBy(nodes, ({ labels }) => rolloutOfNode(rollouts, labels)?.name ?? '');
+  for (const [name, members] of byRollout) {
+    if (name === '') continue;
+    const [first, ...more] = members.map((node) => node.name);
+    const who = more.length === 0 ? `${first} belongs` : `${first} and ${more.length} more belong`;
+    const message = `${who} to the rollout ${name}, whose controller assigns its own configuration again. To change it, use kubeletadm rollout undo, or kubectl edit kcr ${name}`;
+    reporter.report({ level: 'warning', code: 'NODE_IN_ROLLOUT', message });
+  }
 }
