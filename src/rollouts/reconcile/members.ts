@@ -56,7 +56,11 @@ function memberOf(node: ObservedNode, listed: ListedNode | null, observed: Obser
   const { target, isRestored } = targetOf(node, observed, direction);
   const member: Member = { node, state: 'Updated', target, isRestored, entry: null, isReturned: true, isRecovering: false, nextAt: null };
   const entry = validEntry(node, listed, target);
-  if (entry?.state === 'InProgress') return inProgress(member, entry, observed);
+  if (entry?.state === 'InProgress') {
+    const changing = inProgress(member, entry, observed);
+    if (changing.state === 'InProgress' || target === undefined || entry.source === sourceText(target)) return changing;
+    return afterEarlierTarget(changing, memberOf(node, null, observed, direction), observed);
+  }
   if (target === undefined) return member;
   const { config, verdict } = node.assessed;
   if (config.status === null && target !== null)
@@ -73,6 +77,16 @@ function memberOf(node: ObservedNode, listed: ListedNode | null, observed: Obser
     return failed(member, { ...begun(node, target, observed.now), state: 'Failed' }, verdict.why);
   // Assigned by another client, or by a controller whose record was lost.
   return inProgress(member, begun(node, target, observed.now), observed);
+}
+
+/**
+ * A node whose change to an earlier target has ended, for example because the payload was edited meanwhile. Its result says nothing
+ * of the present target. A failure keeps its time, because the kubelet may be restarting.
+ */
+function afterEarlierTarget({ state, isReturned }: Member, member: Member, { now }: Observed): Member {
+  if (member.state !== 'Pending') return member;
+  const entry: ListedNode | null = state === 'Failed' ? { name: member.node.name, state: 'Pending', since: now.toISOString() } : null;
+  return { ...member, entry, isReturned };
 }
 
 /** An entry of an earlier target counts only while the node is being changed to it. */

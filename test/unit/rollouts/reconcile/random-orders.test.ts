@@ -303,3 +303,42 @@ describe('reconcile, with events in random order', () => {
     expect(second.assign).toEqual(first.assign);
   });
 });
+
+describe('reconcile, after the payload was edited while the only node was changed', () => {
+  /** The node has the assignment of revision 1, which is not confirmed yet, and the payload is that of revision 2. */
+  function editedWorld(): { readonly world: World; readonly node: FakeNode } {
+    const world = new World(1);
+    for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) world.nodes.delete(name);
+    const node = world.nodes.get('n0') as FakeNode;
+    while (node.source === null) {
+      world.decide();
+      world.execute();
+    }
+    world.revision = 2;
+    world.decide();
+    expect(world.status.nodes).toMatchObject([{ name: 'n0', state: 'InProgress', source: 'kubeletadm-system/pods-1/kubelet' }]);
+    return { world, node };
+  }
+
+  it('is complete only when the node has the new payload', () => {
+    const { world, node } = editedWorld();
+    const revisions: (string | undefined)[] = [];
+    for (let i = 0; i < 40; i++) {
+      world.live(node);
+      world.now += 3_000;
+      world.decide();
+      const isNew = sameSource(node.source, sourceOf(2));
+      if (!isNew) revisions.push(world.status.currentRevision, world.status.phase);
+      world.execute();
+    }
+    expect(new Set(revisions)).toEqual(new Set([undefined, 'Progressing']));
+    expect(world.status).toMatchObject({ phase: 'Complete', currentRevision: 'pods-2' });
+  });
+
+  it('does not fail because the earlier payload failed', () => {
+    const { world } = editedWorld();
+    world.now += 1_000_000;
+    world.decide();
+    expect(world.status).toMatchObject({ phase: 'Progressing', counts: { failed: 0 } });
+  });
+});
