@@ -128,8 +128,8 @@ const EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --set ma
 
 const CREATE_EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --overlay fields.yaml --on-failure revert
   kubeletadm rollout create edge --selector pool=edge --configmap kubeletadm-system/node-config-g2gfckm55t
-  # for a repository of manifests, or to change an existing rollout
-  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --dry-run -o yaml | kubectl apply -f -`;
+  # change all fields of an existing rollout
+  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --dry-run -o yaml | kubectl replace -f -`;
 
 function listRequest(args: readonly string[], options: CommandOptions) {
   if (args.length > 0) throw usageError(`rollout list takes no arguments: ${args.join(' ')}`);
