@@ -49,7 +49,9 @@ function installRequest(args: readonly string[], options: CommandOptions): Chang
   const image = flagText(options, 'image') ?? '';
   if (!/^[a-z0-9][\w./:-]*@sha256:[0-9a-f]{64}$/.test(image))
     throw usageError(
-      image === '' ? 'controller install requires --image' : `--image ${image}: the image has no digest`,
+      image === ''
+        ? 'controller install requires --image'
+        : `--image ${image}: ${image.includes('@') ? 'the digest is not sha256: and 64 hexadecimal digits' : 'the image has no digest'}`,
       'Write REGISTRY/NAME@sha256:DIGEST, so that all replicas run the same program; skopeo inspect shows the digest',
     );
   return { ...request, image };

@@ -47,6 +47,8 @@ describe('controller install', () => {
     expect([second.code, second.stdout]).toEqual([0, 'Nothing to do: the controller is installed with this image.\n']);
     const dry = await controller('install', '--image', OTHER_IMAGE, '--dry-run', '--exit-code');
     expect([dry.code, dry.stdout]).toEqual([6, expect.stringContaining('~ Deployment kubeletadm-system/kubeletadm-controller')]);
+    const shown = await controller('install', '--image', OTHER_IMAGE, '--dry-run', '--diff');
+    expect(shown.stdout).toContain('kubeletadm-controller: its spec.template.spec.containers[0].image differs');
     expect(await imageOf()).toBe(TEST_IMAGE);
     expect((await controller('install', '--image', OTHER_IMAGE)).code).toBe(0);
     expect(await imageOf()).toBe(OTHER_IMAGE);
@@ -77,6 +79,7 @@ describe('controller install', () => {
   it.each([
     ['no image', [], /requires --image/],
     ['an image without a digest', ['--image', 'registry.example.com/kubeletadm:1.0'], /the image has no digest/],
+    ['an incomplete digest', ['--image', 'registry.example.com/kubeletadm@sha256:abc'], /the digest is not sha256: and 64 hexadecimal/],
   ])('refuses %s', async (_, argv, message) => {
     const { code, stderr } = await controller('install', ...argv);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);

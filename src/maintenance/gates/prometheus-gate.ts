@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AppError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import type { HttpsResponse } from '../../kube/https-client.ts';
+import type { HttpsResponse, WebFailureCause } from '../../kube/https-client.ts';
 import type { GateAnswer } from './batch-gates.ts';
 import type { Attempt, GatePorts } from './gate-ports.ts';
 import type { PreparedGate } from './rollout-settings.ts';
@@ -60,7 +60,7 @@ export async function queryPrometheus(
     timeoutMs,
     signal,
   });
-  if (answer.kind === 'failed') throw failed(`${address} did not answer: ${answer.issue.kind}`);
+  if (answer.kind === 'failed') throw failed(`${address} did not answer: ${CAUSES[answer.issue.kind] ?? answer.issue.kind}`);
   const values = valuesOf(answer);
   if (values.length === 0) return { isPassed: false, answer: 'the result has no value' };
   // A comparison with NaN is false.
@@ -71,6 +71,14 @@ export async function queryPrometheus(
     answer: `${values.length === 1 ? 'value' : 'values'} ${shown}${values.length > MOST_SHOWN ? ` and ${values.length - MOST_SHOWN} more` : ''}`,
   };
 }
+
+const CAUSES: Readonly<Partial<Record<WebFailureCause['kind'], string>>> = {
+  dns: 'DNS cannot resolve the name',
+  refused: 'connection refused',
+  'no-route': 'no route to host',
+  'timed-out': 'timed out',
+  'unknown-authority': 'its certificate is of an unknown CA',
+};
 
 function valuesOf({ status, text }: HttpsResponse): readonly string[] {
   const read = response.safeParse(jsonOf(text));

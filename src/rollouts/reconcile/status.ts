@@ -98,7 +98,12 @@ function summaryOf({ rollout, refusal }: Observed, counts: Counts, situation: Si
   const failures = `${counts.failed} of ${counts.selected} nodes failed, and no further node is changed: ${progress}`;
   if (stopped !== null) return stalled('Failed', 'NodesFailed', failures);
   if (rollout.spec.paused && (isBusy || waiting !== null)) return reconciling('Paused', 'Paused', `paused: ${progress}`);
-  if (isChecking) return reconciling('Progressing', 'Validating', `the configuration is validated for ${counts.pending} nodes`);
+  if (isChecking)
+    return reconciling(
+      'Progressing',
+      'Validating',
+      `validating the configuration for ${counts.pending} ${counts.pending === 1 ? 'node' : 'nodes'}`,
+    );
   if (waiting !== null) return reconciling('Progressing', waiting.reason, `${waiting.message}; ${progress}`);
   if (isBusy && blocked.length > 0) {
     const message = `${progress}; no node can start, because these are not Ready: ${namesText(blocked)}`;

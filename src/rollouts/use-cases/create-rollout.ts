@@ -168,7 +168,9 @@ async function requireAccepted(
   if (refusal !== null) throw refused([{ message: refusal.message }]);
   const nodes = all.filter(({ metadata }) => names.includes(metadata.name)).map((node) => readNodeConfig(node));
   const message =
-    nodes.length === 0 ? 'no existing node is selected' : `${nodes.length} ${nodes.length === 1 ? 'node is' : 'nodes are'} selected`;
+    nodes.length === 0
+      ? 'the selector matches no existing node, so only nodes that join later are changed. Labels: kubectl get nodes --show-labels'
+      : `${nodes.length} ${nodes.length === 1 ? 'node is' : 'nodes are'} selected`;
   reporter.report({ level: nodes.length === 0 ? 'warning' : 'info', code: 'ROLLOUT_NODES', message });
   const { source } = revisionOf(rollout, namespace);
   const content = given ?? (await payloadContent(cluster, rollout.spec, source));

@@ -4,6 +4,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import type { ObjectChange, PhasePlan } from '../../host/plan/change.ts';
 import { changedRef } from '../../host/plan/change.ts';
+import { diffObject } from '../../host/plan/object-diff.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -37,7 +38,7 @@ function changesOf(found: KubeObject | null, desired: KubeObject): readonly Obje
     jsonContains(found.metadata.labels ?? {}, metadata.labels ?? {}) && (spec === undefined || jsonContains(found.spec, spec));
   if (isEqual) return [];
   const object = { ...found, metadata: { ...found.metadata, labels }, ...(spec === undefined ? {} : { spec }) } as KubeObject;
-  return [{ kind: 'update-object', object, before: found, reason: 'differs' }];
+  return [{ kind: 'update-object', object, before: found, reason: diffObject(found, desired)?.reason ?? 'differs' }];
 }
 
 /**

@@ -136,7 +136,7 @@ describe('a query of Prometheus as a gate', () => {
     const prometheus = { address: 'http://127.0.0.1:1', query: 'up', thresholdRange: { min: 1 } };
     expect(await runGate(ports(), { ...GATE, prometheus }, BATCH)).toMatchObject({
       isPassed: false,
-      answer: 'http://127.0.0.1:1 did not answer: refused',
+      answer: 'http://127.0.0.1:1 did not answer: connection refused',
     });
   });
 
