@@ -190,7 +190,9 @@ describe('a query as a gate of a rollout', () => {
     const world = await started({ gates: [{ ...ERRORS, after: 'Canary', prometheus: { ...QUERY, retries: 5, intervalSeconds: 5 } }] });
     const controller = world.controller();
     await controller.run(12);
-    expect(await message(world)).toMatch(/^gate errors, after batch 1: http:\/\/prometheus:9090 did not answer: connection refused; 1 of 3/);
+    expect(await message(world)).toMatch(
+      /^gate errors, after batch 1: http:\/\/prometheus:9090 did not answer: connection refused; 1 of 3/,
+    );
     world.prometheus.value = '7';
     await controller.run(8);
     expect(await message(world)).toMatch(/^gate errors, after batch 1: value 7; 1 of 3/);
