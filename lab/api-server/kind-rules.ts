@@ -50,6 +50,7 @@ const RULES: Readonly<Record<string, KindRules>> = {
       'status.phase': textOf(memberOf(pod, 'status'), 'phase'),
     }),
   },
+  replicationcontrollers: { generation: true },
   secrets,
   serviceaccounts: { returnsDeleted: true, members: ['automountServiceAccountToken', 'imagePullSecrets', 'secrets'] },
   services: { returnsDeleted: true, createOnUpdate: true },

@@ -15,6 +15,7 @@ const EXTRAS: Readonly<Record<string, { readonly shortNames?: readonly string[];
   Pod: { shortNames: ['po'], subresources: ['eviction', 'status'] },
   NetworkPolicy: { shortNames: ['netpol'] },
   PodDisruptionBudget: { shortNames: ['pdb'], subresources: ['status'] },
+  ReplicationController: { shortNames: ['rc'], subresources: ['status'] },
   ReplicaSet: { shortNames: ['rs'], subresources: ['status'] },
   StatefulSet: { shortNames: ['sts'], subresources: ['status'] },
   ServiceAccount: { shortNames: ['sa'], subresources: ['token'] },

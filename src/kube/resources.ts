@@ -26,6 +26,7 @@ export const RESOURCES: readonly ResourceType[] = [
   clusterWide('v1', 'PersistentVolume', 'persistentvolumes'),
   inNamespace('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   inNamespace('v1', 'Pod', 'pods'),
+  inNamespace('v1', 'ReplicationController', 'replicationcontrollers'),
   inNamespace('v1', 'Secret', 'secrets'),
   inNamespace('v1', 'ServiceAccount', 'serviceaccounts'),
   inNamespace('v1', 'Service', 'services'),

@@ -46,6 +46,7 @@ const GRANTED: readonly Right[] = [
   granted('persistentvolumeclaims', 'list', { at: ALL }),
   granted('persistentvolumes', 'list'),
   granted('apps/daemonsets', 'list', { at: ALL }),
+  granted('replicationcontrollers', 'get', { at: ALL }),
   granted('apps/replicasets', 'get', { at: ALL }),
   granted('apps/statefulsets', 'get', { at: ALL }),
   granted(`${RBAC}/clusterroles`, 'get create'),

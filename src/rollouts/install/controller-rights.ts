@@ -25,6 +25,7 @@ const IN_CLUSTER: readonly Rule[] = [
   ['policy/poddisruptionbudgets', 'list'],
   ['/persistentvolumeclaims', 'list'],
   ['/persistentvolumes', 'list'],
+  ['/replicationcontrollers', 'get'],
   ['apps/daemonsets', 'list'],
   ['apps/replicasets', 'get'],
   ['apps/statefulsets', 'get'],
