@@ -18,21 +18,22 @@ export async function createAgentNode(cluster: Cluster, name: string, labels: Re
   await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'strategic', { status }, { subresource: 'status' });
 }
 
-function condition(type: string, reason: string): JsonObject {
-  const now = new Date().toISOString().replace(/\.\d+/, '');
-  return { type, status: 'True', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
+function condition(type: string, reason: string, at = new Date()): JsonObject {
+  const time = at.toISOString().replace(/\.\d+/, '');
+  return { type, status: 'True', reason, message: '', lastHeartbeatTime: time, lastTransitionTime: time };
 }
 
 /** In place of agents: each Node reports a healthy trial of its assignment, or that the trial has passed. */
 export async function reportTrials(cluster: Cluster, signal: AbortSignal, { arePassed = false } = {}): Promise<void> {
   while (!signal.aborted) {
     const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' }).catch(() => null);
-    for (const node of nodes?.items ?? []) await report(cluster, node, arePassed).catch(() => undefined);
+    for (const node of nodes?.items ?? []) await reportTrial(cluster, node, arePassed).catch(() => undefined);
     await sleep(200);
   }
 }
 
-async function report(cluster: Cluster, node: KubeObject, isPassed: boolean): Promise<void> {
+/** In place of the agent of a Node: reports a healthy trial of its assignment, or that the trial has passed. */
+export async function reportTrial(cluster: Cluster, node: KubeObject, isPassed: boolean, at = new Date()): Promise<void> {
   const { name, annotations = {} } = node.metadata;
   const { source } = parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]);
   if (source === null) return;
@@ -46,7 +47,7 @@ async function report(cluster: Cluster, node: KubeObject, isPassed: boolean): Pr
   await cluster.patch(
     ref,
     'strategic',
-    { status: { conditions: [condition(CONFIG_CONDITION, isPassed ? GOOD_REASON : TRIAL_REASON)] } },
+    { status: { conditions: [condition(CONFIG_CONDITION, isPassed ? GOOD_REASON : TRIAL_REASON, at)] } },
     { subresource: 'status' },
   );
   await cluster.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: reported } } });
