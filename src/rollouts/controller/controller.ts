@@ -1,7 +1,7 @@
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { assessNodeConfig } from '../../dynamic/status/assess-node-config.ts';
-import { readNodeConfig } from '../../dynamic/status/node-config.ts';
+import { type NodeConfig, readNodeConfig } from '../../dynamic/status/node-config.ts';
 import { eventsByNode } from '../../dynamic/workflows/read-nodes.ts';
 import { openRolloutRecord } from '../../dynamic/workflows/rollout-record.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
@@ -25,6 +25,12 @@ export interface ClusterView {
   readonly nodes: readonly KubeObject[];
   /** Configuration Events of kubelets. */
   readonly events: readonly KubeObject[];
+}
+
+/** A `ClusterView` by the names of Nodes. */
+interface ViewByNode {
+  readonly nodes: ReadonlyMap<string, KubeObject>;
+  readonly events: ReturnType<typeof eventsByNode>;
 }
 
 interface ControllerOptions {
@@ -81,6 +87,7 @@ export class RolloutController {
   readonly #options: ControllerOptions;
   readonly #memory = new Map<string, Memory>();
   readonly #background = new Set<Promise<void>>();
+  readonly #configs = new WeakMap<KubeObject, NodeConfig>();
 
   constructor(ports: ChangePorts, leadership: Leadership, options: ControllerOptions) {
     this.#ports = ports;
@@ -115,10 +122,11 @@ export class RolloutController {
     const { metrics } = this.#options;
     metrics.show(rollouts);
     let requeueMs = RETRY_MS;
+    const seen = { nodes: new Map(view.nodes.map((node) => [node.metadata.name, node])), events: eventsByNode(view.events) };
     for (const selection of selectNodes(rollouts, view.nodes)) {
       const startedAt = this.#steadyMs();
       try {
-        requeueMs = Math.min(requeueMs, (await this.#reconcile(selection, view)) ?? RETRY_MS);
+        requeueMs = Math.min(requeueMs, (await this.#reconcile(selection, seen)) ?? RETRY_MS);
       } catch (error) {
         if (!isAppError(error) || error.code === 'LEASE_LOST') throw error;
         // The object was changed meanwhile: the watch delivers it.
@@ -151,7 +159,16 @@ export class RolloutController {
     await Promise.all([...this.#background, ...memories.flatMap(({ changes, gates }) => [changes.settled(), gates.settled()])]);
   }
 
-  async #reconcile({ rollout: given, names, refusal }: Selection, view: ClusterView): Promise<number | null> {
+  /** A watch keeps the object of an unchanged Node. Steps are frequent, because all kubelets send heartbeats. */
+  #configOf(node: KubeObject): NodeConfig {
+    const known = this.#configs.get(node);
+    if (known !== undefined) return known;
+    const config = readNodeConfig(node);
+    this.#configs.set(node, config);
+    return config;
+  }
+
+  async #reconcile({ rollout: given, names, refusal }: Selection, view: ViewByNode): Promise<number | null> {
     if (given.isDeleted && !given.finalizers.includes(FINALIZER)) return null;
     const memory = this.#memory.get(given.uid) ?? (await this.#takeOver(given, view));
     const rollout = await this.#withFinalizer(latestOf(given, memory), memory);
@@ -181,15 +198,14 @@ export class RolloutController {
   }
 
   /** Invalidates late writes of the previous leader, before anything is decided. */
-  async #takeOver(rollout: Rollout, { nodes }: ClusterView): Promise<Memory> {
+  async #takeOver(rollout: Rollout, { nodes }: ViewByNode): Promise<Memory> {
     const { cluster } = this.#ports;
     const { identity } = this.#leadership;
     const latest = await this.#patchStatus(rollout, { leader: identity });
-    const isHere = new Set(nodes.map(({ metadata }) => metadata.name));
     for (const { name, state, source = '' } of rollout.status.nodes ?? []) {
-      const node = nodes.find(({ metadata }) => metadata.name === name);
-      if (state !== 'InProgress' || !isHere.has(name) || node === undefined) continue;
-      const { source: assigned } = readNodeConfig(node);
+      const node = nodes.get(name);
+      if (state !== 'InProgress' || node === undefined) continue;
+      const { source: assigned } = this.#configOf(node);
       if (assigned.issue === null && sameSource(assigned.source, sourceOfText(source))) continue;
       await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'merge', {
         metadata: { annotations: { [LEADER_ANNOTATION]: identity } },
@@ -238,22 +254,20 @@ export class RolloutController {
     return refusal;
   }
 
-  #observe(names: readonly string[], rollout: Rollout, { changes }: Memory, { nodes, events }: ClusterView): readonly ObservedNode[] {
-    const selected = new Set(names);
-    const lastEvents = eventsByNode(events);
+  #observe(names: readonly string[], rollout: Rollout, { changes }: Memory, { nodes, events }: ViewByNode): readonly ObservedNode[] {
     const now = this.#ports.clock.now();
-    const observed = nodes.flatMap((node): readonly ObservedNode[] => {
-      const { name, labels = {}, creationTimestamp } = node.metadata;
-      if (!selected.has(name)) return [];
-      const config = readNodeConfig(node);
-      const verdict = assessNodeConfig(config, lastEvents.get(name)?.at(-1) ?? null, now);
+    return names.flatMap((name): readonly ObservedNode[] => {
+      const node = nodes.get(name);
+      if (node === undefined) return [];
+      const { labels = {}, creationTimestamp } = node.metadata;
+      const config = this.#configOf(node);
+      const verdict = assessNodeConfig(config, events.get(name)?.at(-1) ?? null, now);
       const isHeld = isCordoned(node) && cordonOwner(node)?.run === holdOf(rollout);
       const createdAt = new Date(creationTimestamp ?? 0);
       return [
         { name, assessed: { config, verdict }, labels, createdAt, isHeld, isBusy: changes.isBusy(config), issue: changes.issueOf(name) },
       ];
     });
-    return observed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** The assignments before the revision, which only a revert needs. */
@@ -315,12 +329,7 @@ export class RolloutController {
     memory.generation = generation;
   }
 
-  async #check(
-    rollout: Rollout,
-    check: Decision['check'],
-    configs: ReadonlyMap<string, ReturnType<typeof readNodeConfig>>,
-    { checks }: Memory,
-  ): Promise<void> {
+  async #check(rollout: Rollout, check: Decision['check'], configs: ReadonlyMap<string, NodeConfig>, { checks }: Memory): Promise<void> {
     const { cluster, reporter, signal } = this.#ports;
     const bySource = new Map(check.map(({ source }) => [sourceText(source), source]));
     for (const [text, source] of bySource) {
