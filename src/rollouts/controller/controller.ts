@@ -88,6 +88,8 @@ export class RolloutController {
   readonly #memory = new Map<string, Memory>();
   readonly #background = new Set<Promise<void>>();
   readonly #configs = new WeakMap<KubeObject, NodeConfig>();
+  /** The validations to start after a step: they take processor time, and decisions about other rollouts do not wait for them. */
+  readonly #checks: (() => void)[] = [];
 
   constructor(ports: ChangePorts, leadership: Leadership, options: ControllerOptions) {
     this.#ports = ports;
@@ -140,6 +142,7 @@ export class RolloutController {
         metrics.reconciled((this.#steadyMs() - startedAt) / 1000);
       }
     }
+    for (const start of this.#checks.splice(0)) start();
     return requeueMs;
   }
 
@@ -311,13 +314,15 @@ export class RolloutController {
     for (const name of uncordon) changes.uncordon(name);
     if (gate !== null) memory.gates.attempt(gate);
     if (check.length === 0 || memory.isChecking) return;
-    memory.isChecking = true;
-    const work = this.#check(rollout, check, configs, memory).finally(() => {
-      memory.isChecking = false;
-      this.#background.delete(work);
-      this.#options.wake();
+    this.#checks.push(() => {
+      memory.isChecking = true;
+      const work = this.#check(rollout, check, configs, memory).finally(() => {
+        memory.isChecking = false;
+        this.#background.delete(work);
+        this.#options.wake();
+      });
+      this.#background.add(work);
     });
-    this.#background.add(work);
   }
 
   /** Limits of the rollout decide about checks, and the reason of a refusal may have disappeared. */

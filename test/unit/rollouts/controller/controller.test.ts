@@ -30,3 +30,14 @@ it('reads a Node again only after it changed', async () => {
   await controller.step([watched(items[0] as KubeObject), second]);
   expect(reads).toContain('n1');
 });
+
+it('decides about all rollouts before it validates a configuration', async () => {
+  const world = await rolloutWorld(['n1', 'n2']);
+  for (const pool of ['even', 'odd']) await world.create(pool, forPool(pool));
+  const { calls } = world.fleet.cluster;
+  const before = calls.length;
+  await world.controller().step();
+  const made = calls.slice(before);
+  const validated = made.findIndex((call) => call.includes('/proxy/configz'));
+  expect(validated).toBeGreaterThan(made.findLastIndex((call) => call.startsWith('patch KubeletConfigRollout')));
+});
