@@ -18,6 +18,12 @@ const REPORT_MS = 1_000;
 const HEARTBEAT_SECONDS = 300;
 const GROUP_LABEL = 'group';
 
+/** As many as a kubelet reports, which are most of a Node. */
+const IMAGES = Array.from({ length: 50 }, (_, i) => ({
+  names: [`registry.example.com/team/image-${i}@sha256:${'0123456789abcdef'.repeat(4)}`, `registry.example.com/team/image-${i}:v1.2.${i}`],
+  sizeBytes: 50_000_000 + i,
+}));
+
 export const groupOf = (i: number): string => `group-${i % ROLLOUTS}`;
 export const maxPodsOf = (i: number): number => 60 + (i % ROLLOUTS);
 const ref = (name: string) => ({ apiVersion: 'v1', kind: 'Node', name });
@@ -31,6 +37,7 @@ export async function benchCluster(nodes: number, clock: Clock): Promise<{ reado
   const proxy: NodeProxy = () => ({ status: 200, body: { kubeletconfig } });
   for (let i = 0; i < nodes; i++) {
     await createAgentNode(cluster, `n${i}`, { [GROUP_LABEL]: groupOf(i) });
+    await cluster.patch(ref(`n${i}`), 'strategic', { status: { images: IMAGES } }, { subresource: 'status' });
     cluster.proxyNode(`n${i}`, proxy);
   }
   return { cluster, proxy };
