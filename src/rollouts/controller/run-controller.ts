@@ -1,5 +1,6 @@
 import type { AppError } from '../../base/errors.ts';
 import { isAppError } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
 import { CONFIG_EVENT_REASON } from '../../dynamic/status/config-event.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
 import { listWatch } from '../../kube/list-watch.ts';
@@ -117,6 +118,7 @@ function watchCluster(
       clock,
       random,
       signal,
+      reduce: withoutImages,
       onObjects: (objects: ReadonlyMap<string, KubeObject>) => {
         found[name] = [...objects.values()];
         wake();
@@ -144,4 +146,12 @@ function watchCluster(
     },
     ended: () => Promise.all(following),
   };
+}
+
+/** The images of a Node, up to 50 with several names, are most of its size. */
+function withoutImages(object: KubeObject): KubeObject {
+  const { status } = object;
+  if (object.kind !== 'Node' || !isJsonObject(status)) return object;
+  const { images: _images, ...kept } = status;
+  return { ...object, status: kept };
 }
