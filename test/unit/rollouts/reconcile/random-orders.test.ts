@@ -154,6 +154,9 @@ class World {
     if (started.some((name) => !down.includes(name) && this.nodes.get(name)?.runs === null) || started.some((name) => !down.includes(name)))
       expect(unavailable.size, `started ${started.join()}`).toBeLessThanOrEqual(this.maxUnavailable);
     this.checkBatch(observed, decision, started);
+    if (decision.status.phase === 'Complete')
+      for (const { name, isEnabled, runs } of this.nodes.values())
+        if (isEnabled) expect(sameSource(runs, sourceOf(this.revision)), `${name} is complete`).toBe(true);
     // New nodes first.
     const current = observed.rollout.status.currentConfigMap;
     const isNew = (name: string): boolean => {
