@@ -37,7 +37,7 @@ function lasting(text: string): readonly string[] {
     text
       .trimEnd()
       .split('\n')
-      .filter((line) => !/^node\d (?:waiting|reporting)/.test(line))
+      .filter((line) => !/^(?:node\d )?(?:waiting|reporting)\b/.test(line))
       .map((line) =>
         line
           .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
