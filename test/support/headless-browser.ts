@@ -116,7 +116,8 @@ export async function startBrowser(chromium: string): Promise<HeadlessBrowser> {
     close: async () => {
       child.kill();
       await exited;
-      rmSync(profile, { recursive: true, force: true });
+      // Helper processes of the browser may write until a moment later.
+      rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
 }
