@@ -42,7 +42,8 @@ const AT_ONCE = 8;
 export class ServingApprover {
   readonly #ports: ApproverPorts;
   readonly #options: { readonly namespace: string; readonly serverNames: readonly string[] };
-  readonly #reported = new Set<string>();
+  /** Warnings of the last step: those of CSRs that are still pending are not repeated. */
+  #warnings = new Set<string>();
 
   /**
    * @param options.namespace has the ConfigMap kube-root-ca.crt with the CA of serving certificates
@@ -64,23 +65,29 @@ export class ServingApprover {
     const doubtful = valid.filter((one) => one.verdict.refusals.length === 0 && unconfirmedSans(one).length > 0);
     const known = await this.#provenNames(doubtful);
     const found = known.length === 0 ? valid : (await listKubeletCsrs(cluster, { serverNames, known })).filter(isPendingServing);
+    const before = this.#warnings;
+    this.#warnings = new Set();
     let pending = 0;
-    for (const one of found) if (!(await this.#decide(one))) pending++;
+    for (const one of found) if (!(await this.#decide(one, before))) pending++;
     metrics.csrsPending(pending);
   }
 
   /** @returns whether it is approved */
-  async #decide(one: ValidatedCsr): Promise<boolean> {
+  async #decide(one: ValidatedCsr, before: ReadonlySet<string>): Promise<boolean> {
     const { cluster, reporter, metrics } = this.#ports;
+    const warn = (code: string, message: string): void => {
+      this.#warnings.add(message);
+      if (!before.has(message)) reporter.report({ level: 'warning', code, host: node, message });
+    };
     const { name } = one.csr;
     const node = nodeOfCsr(one.csr) ?? '';
     const { refusals } = one.verdict;
     const unconfirmed = unconfirmedSans(one);
     const hint = `approve the first certificate of a node, and new addresses, with kubeletadm csr approve ${name}`;
-    if (refusals.length > 0) for (const { code, message } of refusals) this.#warn(code, node, `CSR ${name} is not approved: ${message}`);
+    if (refusals.length > 0) for (const { code, message } of refusals) warn(code, `CSR ${name} is not approved: ${message}`);
     else if (unconfirmed.length > 0) {
       const why = `no valid certificate of the node that is in use confirms ${unconfirmed.join(', ')}`;
-      this.#warn('CSR_NOT_CONFIRMED', node, `CSR ${name} is not approved: ${why}; ${hint}`);
+      warn('CSR_NOT_CONFIRMED', `CSR ${name} is not approved: ${why}; ${hint}`);
     }
     if (refusals.length + unconfirmed.length > 0) return false;
     await approveCsr(cluster, one);
@@ -88,12 +95,6 @@ export class ServingApprover {
     const sans = one.verdict.sans.map(({ san }) => san).join(', ');
     reporter.report({ level: 'info', code: 'CSR_APPROVED', host: node, message: `CSR ${name} is approved: ${sans}` });
     return true;
-  }
-
-  #warn(code: string, host: string, message: string): void {
-    if (this.#reported.has(message)) return;
-    this.#reported.add(message);
-    this.#ports.reporter.report({ level: 'warning', code, host, message });
   }
 
   /** The names of CSRs that the certificates in use prove. */
