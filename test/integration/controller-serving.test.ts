@@ -12,7 +12,7 @@ import type { ReportEvent } from '../../src/base/reporter.ts';
 import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { HttpsClient } from '../../src/kube/https-client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { ServingApprover } from '../../src/rollouts/controller/approve-serving.ts';
+import { approveServing, ServingApprover } from '../../src/rollouts/controller/approve-serving.ts';
 import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
@@ -85,17 +85,16 @@ async function world(nodes: Readonly<Record<string, readonly string[]>>) {
     fakeCluster({ user: { name: `system:node:${node}`, groups: ['system:nodes', 'system:authenticated'] }, sharedWith: cluster });
   const events: ReportEvent[] = [];
   const metrics = new ControllerMetrics();
-  const approver = new ServingApprover(
-    {
-      cluster,
-      web,
-      clock: fakeClock(),
-      reporter: { report: (event) => void events.push(event) },
-      signal: new AbortController().signal,
-      metrics,
-    },
-    { namespace: 'kubeletadm-system', serverNames: [] },
-  );
+  const approverPorts = {
+    cluster,
+    web,
+    clock: fakeClock(),
+    reporter: { report: (event: ReportEvent) => void events.push(event) },
+    signal: new AbortController().signal,
+    metrics,
+  };
+  const options = { namespace: 'kubeletadm-system', serverNames: [] };
+  const approver = new ServingApprover(approverPorts, options);
   return {
     cluster,
     dialled,
@@ -113,6 +112,12 @@ async function world(nodes: Readonly<Record<string, readonly string[]>>) {
       await asNode(node).create({ ...CSR, metadata: { name }, spec } as KubeObject);
     },
     step: () => approver.step(),
+    /** Approves until the signal is aborted; connections to kubelets end with `get`. */
+    run: (signal: AbortSignal, get: HttpsClient['get']): Promise<void> =>
+      approveServing({ ...approverPorts, signal, web: { get }, random: () => 0 }, cluster, {
+        ...options,
+        onIssue: ({ message }) => void events.push({ level: 'error', code: 'ISSUE', message }),
+      }),
     approved: async (): Promise<readonly string[]> =>
       (await cluster.list(CSR)).items
         .filter(({ status }) => JSON.stringify(status ?? {}).includes('Approved'))
@@ -212,5 +217,31 @@ describe('the approval of serving certificates', () => {
     await request('new', 'n1', ['n1', 'n1.b.example', FIRST]);
     await step();
     expect(await approved()).toEqual(['known']);
+  });
+
+  it.each<[string, HttpsClient['get']]>([
+    ['does not answer', ({ signal }) => Promise.reject(signal?.reason)],
+    ['has answered', () => Promise.resolve({ kind: 'failed', issue: { kind: 'refused' } })],
+  ])('ends without an error, and shows no CSR, when it is stopped while a kubelet %s', async (_, answer) => {
+    const { request, run, events, metric } = await world({ n1: [FIRST] });
+    await request('first', 'n1', ['n1', FIRST]);
+    const stop = new AbortController();
+    await run(stop.signal, (asked) => {
+      stop.abort(new Error('the lease is lost'));
+      return answer(asked);
+    });
+    expect([events.filter(({ level }) => level === 'error'), await metric('kubeletadm_serving_csrs_pending')]).toEqual([[], '0']);
+  });
+
+  it('reports a CSR again that was created again', async () => {
+    const { cluster, request, step, events } = await world({ n1: [FIRST] });
+    for (let i = 0; i < 2; i++) {
+      await request('first', 'n1', ['n1', FIRST]);
+      await step();
+      await step();
+      await cluster.delete({ ...CSR, name: 'first' });
+      await step();
+    }
+    expect(events.map(({ code }) => code)).toEqual(['CSR_NOT_CONFIRMED', 'CSR_NOT_CONFIRMED']);
   });
 });

@@ -59,7 +59,7 @@ export class ServingApprover {
    * @throws the errors of `listKubeletCsrs` and `approveCsr`
    */
   async step(): Promise<void> {
-    const { cluster, metrics } = this.#ports;
+    const { cluster, metrics, signal } = this.#ports;
     const { serverNames } = this.#options;
     const valid = (await listKubeletCsrs(cluster, { serverNames })).filter(isPendingServing);
     const doubtful = valid.filter((one) => one.verdict.refusals.length === 0 && unconfirmedSans(one).length > 0);
@@ -69,7 +69,8 @@ export class ServingApprover {
     this.#warnings = new Set();
     let pending = 0;
     for (const one of found) if (!(await this.#decide(one, before))) pending++;
-    metrics.csrsPending(pending);
+    // Only the leader shows CSRs.
+    if (!signal.aborted) metrics.csrsPending(pending);
   }
 
   /** @returns whether it is approved */
@@ -151,6 +152,7 @@ export async function approveServing(
   const waiting = new Waiting();
   let hasPending = false;
   const report = (error: unknown): void => {
+    if (signal.aborted) return;
     if (!isAppError(error)) throw error;
     if (error.code !== 'LEASE_LOST' && error.code !== 'CLUSTER_CONFLICT') onIssue(error);
   };
