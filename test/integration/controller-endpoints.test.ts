@@ -52,6 +52,8 @@ describe('the endpoints of a controller', () => {
       await expect.poll(() => get('/readyz'), { timeout: 20_000 }).toMatch(/^503 .*refused/);
       expect(await get('/metrics')).toMatch(/^kubeletadm_api_errors_total\{verb="get",code="CLUSTER_UNREACHABLE"\} [1-9]/m);
       expect((await get('/other')).slice(0, 3)).toBe('404');
+      const posted = await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST', body: '{}' });
+      expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     } finally {
       stop.abort();
       await running;

@@ -1,7 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import type { LocalRequest, LocalResponse, LocalServer } from '../../base/local-server.ts';
+import type { LocalResponse, LocalServer } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { serveEndpoints } from '../../base/serve-endpoints.ts';
 import type { Host } from '../../host/access/host.ts';
@@ -55,7 +55,7 @@ export async function runNodeAgent(
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
-    const answer = ({ path }: LocalRequest): LocalResponse | null => answerRequest(path, { state, isNodeKnown, access, counters });
+    const answer = (path: string): LocalResponse | null => answerRequest(path, { state, isNodeKnown, access, counters });
     server = policy.listen === null ? null : await serveEndpoints(services, policy.listen, { code: 'AGENT_LISTEN', answer });
     const { clock, signal, web } = services;
     await runAgent({

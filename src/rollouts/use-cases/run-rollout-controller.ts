@@ -1,5 +1,5 @@
 import type { RunTime } from '../../base/clock.ts';
-import type { ListenAddress, LocalRequest, LocalServers } from '../../base/local-server.ts';
+import type { ListenAddress, LocalServers } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { serveEndpoints } from '../../base/serve-endpoints.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
@@ -38,7 +38,7 @@ export async function runRolloutController(
 ): Promise<void> {
   const metrics = new ControllerMetrics();
   let issue: string | null = 'the API server has not answered yet';
-  const answer = ({ path }: LocalRequest) => answerRequest(path, { issue, metrics });
+  const answer = (path: string) => answerRequest(path, { issue, metrics });
   const server = listen === null ? null : await serveEndpoints(services, listen, { code: 'CONTROLLER_LISTEN', answer });
   try {
     await control(services, request, { reporter, metrics, onReadiness: (now) => (issue = now) });
