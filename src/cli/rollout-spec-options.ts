@@ -11,9 +11,9 @@ import {
   flagDuration,
   flagText,
   kubeconfigRequest,
+  nodeChoice,
   outputRequest,
   runRequest,
-  selectorOf,
   verbosityOf,
 } from './request-parts.ts';
 import type { AssignRolloutRequest, CreateRequest, RolloutRequest } from './rollout.ts';
@@ -51,8 +51,8 @@ export function assignRolloutRequest(
   options: CommandOptions,
   assigned: AssignRolloutRequest['assigned'],
 ): AssignRolloutRequest {
-  const selector = selectorOf(options);
-  if (args.length > 0 || selector === undefined)
+  const choice = nodeChoice(args, options);
+  if (choice?.kind !== 'selector')
     throw usageError('--rollout requires --selector', 'A rollout selects its nodes by label, also those that join later');
   const other = NOT_IN_ROLLOUTS.find((name) => options[name] !== undefined && options[name] !== false);
   if (other !== undefined || options.order === 'spread')
@@ -75,7 +75,7 @@ export function assignRolloutRequest(
   const name = flagText(options, 'rollout') ?? '';
   return {
     ...rolloutRequest([name], options),
-    ...{ assigned, selector, spec, canaries, namespace: AGENT_NAMESPACE, run: runRequest(options) },
+    ...{ assigned, selector: choice.selector, spec, canaries, namespace: AGENT_NAMESPACE, run: runRequest(options) },
     waits: options.wait !== 'none',
     format: outputRequest(options).format,
   };
@@ -89,7 +89,8 @@ export function specOf(options: CommandOptions, namesCanary: boolean): JsonObjec
     const value = amountOf(options, name, 'nodes');
     return value === null ? undefined : 'hosts' in value ? value.hosts : formatAmount(value);
   };
-  const seconds = (name: 'minReady' | 'progressDeadline' | 'drainTimeout', flag: string): number | undefined => {
+  const seconds = (name: 'minReady' | 'progressDeadline' | 'drainTimeout' | 'settle'): number | undefined => {
+    const flag = optionName(name);
     const ms = flagDuration(options, name, { flag, example: `Pass for example ${flag} 5m` });
     return ms === undefined ? undefined : Math.ceil(ms / 1000);
   };
@@ -102,14 +103,15 @@ export function specOf(options: CommandOptions, namesCanary: boolean): JsonObjec
   const count = namesCanary ? undefined : amount('canary');
   const drain = present({
     force: options.forceDrain === true ? true : undefined,
-    timeoutSeconds: flagText(options, 'drainTimeout') === DEFAULT_DRAIN ? undefined : seconds('drainTimeout', '--drain-timeout'),
+    timeoutSeconds: flagText(options, 'drainTimeout') === DEFAULTS.drainTimeout ? undefined : seconds('drainTimeout'),
+    settleSeconds: flagText(options, 'settle') === DEFAULTS.settle ? undefined : seconds('settle'),
   });
   const strategy = present({
     canary: count === undefined ? undefined : { count },
     topologyKey: options.order === 'zone' ? 'topology.kubernetes.io/zone' : undefined,
     maxUnavailable: amount('maxUnavailable'),
     maxFailures: maxFail?.hosts,
-    minReadySeconds: seconds('minReady', '--min-ready'),
+    minReadySeconds: seconds('minReady'),
     until: capital(flagText(options, 'until')),
     allow: allowedImpact(options),
     drain: Object.keys(drain).length === 0 ? undefined : drain,
@@ -117,14 +119,14 @@ export function specOf(options: CommandOptions, namesCanary: boolean): JsonObjec
   return present({
     strategy: Object.keys(strategy).length === 0 ? undefined : strategy,
     paused: options.paused === true ? true : undefined,
-    progressDeadlineSeconds: seconds('progressDeadline', '--progress-deadline'),
+    progressDeadlineSeconds: seconds('progressDeadline'),
     onFailure: capital(flagText(options, 'onFailure')),
     deletionPolicy: capital(flagText(options, 'deletionPolicy')),
   }) as JsonObject;
 }
 
-/** The default of `--drain-timeout`, as of the API. */
-const DEFAULT_DRAIN = '10m';
+/** Of options, as of the API. */
+const DEFAULTS = { drainTimeout: '10m', settle: '2m' } as const;
 
 /** Words of options as values of the API: `stop` becomes `Stop`. */
 function capital(text: string | undefined): string | undefined {

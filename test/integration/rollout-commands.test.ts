@@ -357,14 +357,14 @@ describe('dynamic assign --rollout', () => {
 
   it('creates the object with the options of the command, and waits for its end', async () => {
     await startLease();
-    const { code, stdout, stderr } = await assign('--selector', 'pool=even', '--canary', '2', '--on-failure', 'revert');
+    const { code, stdout, stderr } = await assign('--selector', 'pool=even', '--canary', '2', '--on-failure', 'revert', '--settle', '5m');
     expect([code, stdout]).toEqual([0, 'edge: Complete: 2 of 2 nodes updated\n']);
     expect(stderr).toContain('created KubeletConfigRollout edge; an interruption does not end it');
     const spec = (await world.cluster.get(rolloutRef('edge')))?.spec;
     expect(spec).toMatchObject({
       nodeSelector: { matchLabels: { pool: 'even' } },
       payload: { configMapRef: { namespace: 'kubeletadm-system', kubeletConfigKey: 'kubelet' } },
-      strategy: { canary: { count: 2 }, maxUnavailable: '10%', allow: 'unsafe', until: 'Trial' },
+      strategy: { canary: { count: 2 }, maxUnavailable: '10%', allow: 'unsafe', until: 'Trial', drain: { settleSeconds: 300 } },
       progressDeadlineSeconds: 180,
       onFailure: 'Revert',
     });
@@ -391,6 +391,7 @@ describe('dynamic assign --rollout', () => {
 
   it.each([
     ['node names', ['n1'], /--rollout requires --selector/],
+    ['hosts of a fleet file', ['--selector', 'pool=even', '--group', 'edge'], /selected in more than one way/],
     ['an option that a rollout does not have', ['--selector', 'pool=even', '--allow-pod-loss'], /--allow-pod-loss cannot be combined with/],
     ['nodes of different zones together', ['--selector', 'pool=even', '--order', 'spread'], /--order spread cannot be combined/],
   ])('refuses %s', async (_, argv, message) => {
