@@ -4,8 +4,7 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type AssignmentRequest, reportImpact } from '../dynamic/use-cases/assign.ts';
-import { pushFile } from '../dynamic/use-cases/push-file.ts';
-import type { PushPlan } from '../dynamic/workflows/push-config.ts';
+import { type PushedFileRequest, pushFile } from '../dynamic/use-cases/push-file.ts';
 import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/impact.ts';
 import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -97,11 +96,13 @@ export async function runAssignRollout(services: Services, request: AssignRollou
   const { name, assigned, cluster, run, waits, format, verbosity } = request;
   const { dryRun } = run;
   const reporter = services.reporter({ verbosity, format: 'text' });
-  const push = assigned.kind === 'file' ? (await pushFile(services, { pushed: assigned.pushed, cluster, run }, reporter)).push : null;
-  const payload = assigned.kind === 'file' ? (push as PushPlan).source : assigned.source;
-  const content = push === null ? undefined : { text: push.data[payload.kubeletConfigKey] ?? '', data: push.data };
+  const plan = async (pushed: PushedFileRequest) => {
+    const { push } = await pushFile(services, { pushed, cluster, run: { ...run, dryRun: true } }, reporter);
+    return { push, payload: push.source };
+  };
+  const source = assigned.kind === 'file' ? await plan(assigned.pushed) : { payload: assigned.source };
   const spec = { nodeSelector: nodeSelectorOf(request.selector, '--selector'), ...request.spec };
-  const object = await createRollout(services, { ...request, payload, content, spec, dryRun, requiresController: true }, reporter);
+  const object = await createRollout(services, { ...request, ...source, spec, dryRun, requiresController: true }, reporter);
   if (dryRun || !waits) {
     services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
     return 0;

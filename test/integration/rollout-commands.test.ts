@@ -381,6 +381,8 @@ describe('dynamic assign --rollout', () => {
   it('creates nothing in a dry run, and nothing that no controller acts on', async () => {
     const alone = await assign('--selector', 'pool=even');
     expect([alone.code, alone.stderr]).toEqual([3, expect.stringContaining('CONTROLLER_NOT_RUNNING')]);
+    const maps = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' };
+    expect((await world.cluster.list(maps)).items).toEqual([]);
     await startLease();
     const dry = await assign('--selector', 'pool=even', '--dry-run');
     expect([dry.code, dry.stdout]).toEqual([0, 'kubeletconfigrollout.kubeletadm.dev/edge created (dry run)\n']);

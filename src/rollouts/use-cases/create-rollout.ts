@@ -7,7 +7,8 @@ import { sourceToJson } from '../../codec/source.ts';
 import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../../dynamic/agent/overlay.ts';
 import { type NodeConfig, readNodeConfig } from '../../dynamic/status/node-config.ts';
 import { reportImpact } from '../../dynamic/use-cases/assign.ts';
-import { requireGoodPayload } from '../../dynamic/use-cases/push-file.ts';
+import { performPush, requireGoodPayload } from '../../dynamic/use-cases/push-file.ts';
+import type { PushPlan } from '../../dynamic/workflows/push-config.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
@@ -30,8 +31,8 @@ export interface CreateRolloutRequest {
   readonly name: string;
   /** A ConfigMap; or fields of a KubeletConfiguration, from `--overlay FILE` and `--set FIELD=VALUE`. */
   readonly payload: ConfigSource | { readonly overlay: string | undefined; readonly settings: readonly string[] };
-  /** The content of the ConfigMap, which need not exist yet. Absent: it is read. */
-  readonly content?: { readonly text: string; readonly data: Readonly<Record<string, string>> } | undefined;
+  /** Creates the ConfigMap, after all checks. Absent: it exists. */
+  readonly push?: PushPlan | undefined;
   /** Refuse to create an object that no controller acts on. Absent: a warning. */
   readonly requiresController?: boolean;
   /** `spec` without the payload. */
@@ -53,7 +54,7 @@ type Ports = OpenClusterPorts & Pick<LocalFiles, 'input'> & Pick<RunTime, 'clock
  * @throws AppError ROLLOUT_INVALID and errors in the payload (exit code 2), ROLLOUT_REFUSED (exit code 3)
  */
 export async function createRollout(services: Ports, request: CreateRolloutRequest, reporter: Reporter): Promise<KubeObject> {
-  const { dryRun, namespace, canaries, content, requiresController = false } = request;
+  const { dryRun, namespace, canaries, push, requiresController = false } = request;
   const given = await objectOf(services, request);
   validRollout(given);
   const { cluster, warnings } = await openCluster(services, request.cluster, { dryRun, writes: reporter });
@@ -66,7 +67,8 @@ export async function createRollout(services: Ports, request: CreateRolloutReque
     const isAlive = await isControllerAlive(cluster, { namespace, now: services.clock.now() });
     const { level: _, ...notRunning } = controllerNotRunning(namespace);
     if (isAlive === false && requiresController) throw new AppError(notRunning, { exitCode: 3 });
-    await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, content, reporter });
+    await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, push, reporter });
+    if (push !== undefined && !dryRun) await performPush(cluster, push, reporter);
     const created = dryRun ? object : await cluster.create(object);
     if (isAlive === false) reporter.report(controllerNotRunning(namespace));
     return created;
@@ -152,10 +154,10 @@ async function requireAccepted(
     nodes: all,
     others,
     namespace,
-    content: given,
+    push,
     reporter,
   }: {
-    readonly content: CreateRolloutRequest['content'];
+    readonly push: PushPlan | undefined;
     readonly nodes: readonly KubeObject[];
     readonly others: readonly Rollout[];
     readonly namespace: string;
@@ -173,7 +175,8 @@ async function requireAccepted(
       : `${nodes.length} ${nodes.length === 1 ? 'node is' : 'nodes are'} selected`;
   reporter.report({ level: nodes.length === 0 ? 'warning' : 'info', code: 'ROLLOUT_NODES', message });
   const { source } = revisionOf(rollout, namespace);
-  const content = given ?? (await payloadContent(cluster, rollout.spec, source));
+  const pushed = push && { text: push.data[push.source.kubeletConfigKey] ?? '', data: push.data };
+  const content = pushed ?? (await payloadContent(cluster, rollout.spec, source));
   if ('refusal' in content) throw refused([{ message: content.refusal.message }]);
   await validateContent(content.text, nodes, reporter);
   const { checks, fields } = await checkPayload(cluster, rollout.spec, { source, ...content }, nodes);
