@@ -101,7 +101,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'rollout',
-    description: 'Create, show, pause and undo rollouts of kubelet configurations (KubeletConfigRollout), as kubectl rollout',
+    description: 'Create, show, pause and undo rollouts of kubelet configurations (KubeletConfigRollout), like kubectl rollout',
     load: async () => (await import('./rollout-command.ts')).defineRollout,
   },
   {

@@ -20,7 +20,11 @@ export function defineClusterApi(controller: Command, on: On): void {
     'kubeconfig of the management cluster (default: the service account of the pod, or KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)',
   );
   addOptionGroup(command, HEADINGS.cluster, (cluster) =>
-    cluster.option('-n, --namespace <namespace>', 'namespace of the ConfigMaps of overlays in workload clusters', AGENT_NAMESPACE),
+    cluster.option(
+      '-n, --namespace <namespace>',
+      'namespace of the ConfigMaps with kubelet configurations in the workload clusters',
+      AGENT_NAMESPACE,
+    ),
   );
   addOptionGroup(command, HEADINGS.node, (node) =>
     node.addOption(

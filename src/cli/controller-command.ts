@@ -27,7 +27,7 @@ export function defineController(controller: Command, on: On): void {
     .option('--listen <address:port>', LISTEN_HELP, LISTEN)
     .option(
       '--approve-serving-certificates',
-      'approve CSRs for serving certificates of kubelets whose addresses the certificate in use confirms; see csr approve',
+      'approve CSRs for kubelet serving certificates if the certificate in use confirms their addresses and names; others wait for csr approve',
     );
   addSections(on(controller, controllerRequest, runControllerCommand), { notes: NOTES, examples: EXAMPLES });
   defineControllerInstall(controller, on);

@@ -83,7 +83,11 @@ async function runInstall(
     const plan = await planInstallation(cluster, image);
     if (dryRun) return showClusterPlan(services, output, { phase: 'controller', plans: [plan], cluster, warnings });
     await applyObjects(cluster as Cluster, plan, reporter);
-    services.output.stdout(plan.noop === undefined ? 'The controller is installed.\n' : `Nothing to do: ${plan.noop}.\n`);
+    services.output.stdout(
+      plan.noop === undefined
+        ? 'The objects of the controller are applied. Wait for its pods: kubectl -n kubeletadm-system rollout status deployment/kubeletadm-controller\n'
+        : `Nothing to do: ${plan.noop}.\n`,
+    );
     return 0;
   } finally {
     await cluster?.close();

@@ -97,7 +97,7 @@ function defineAssign(dynamic: Command, on: On): void {
     )
     .option(
       '--rollout <name>',
-      'with --selector: create a KubeletConfigRollout of this name, which a running controller carries out, also for nodes that join later; the command waits for its end',
+      'with --selector: create a KubeletConfigRollout with this name, and wait for its result; a running controller rolls it out, also to nodes that join later',
     )
     .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or prevent new pods from starting');
   addWait(

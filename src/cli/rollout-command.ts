@@ -20,7 +20,7 @@ import {
 import type { CreateRequest, DiffRequest, StatusRequest, UndoRequest } from './rollout.ts';
 import { canariesOf, rolloutRequest, specOf } from './rollout-spec-options.ts';
 
-/** `rollout ...`: KubeletConfigRollout objects, in the words of kubectl rollout. */
+/** `rollout ...`: KubeletConfigRollout objects, with the verbs of kubectl rollout. */
 export function defineRollout(rollout: Command, on: On): void {
   defineCreate(rollout, on);
   defineStatus(rollout, on);
@@ -37,7 +37,7 @@ export function defineRollout(rollout: Command, on: On): void {
 }
 
 const PAUSES = [
-  ['pause', 'Start no further node of a rollout; nodes in progress finish'],
+  ['pause', 'Pause a rollout: change no further node; nodes in progress finish'],
   ['resume', 'Resume a paused rollout'],
 ] as const;
 
@@ -63,21 +63,34 @@ function defineCreate(rollout: Command, on: On): void {
         .option('--canary <nodes>', 'canaries, changed first: number, percentage, or label of the nodes such as pool=edge (default: 1)')
         .addOption(new Option('--order <order>', 'order of the nodes. zone: one zone after the other').choices(['zone']))
         .option('--max-unavailable <nodes>', 'maximum number or percentage of nodes in progress or unavailable at once (default: 1)')
-        .option('--max-fail <nodes>', 'maximum number of nodes that may fail before the rollout fails (default: 0)')
+        .option(
+          '--max-fail <nodes>',
+          'maximum number of failed nodes; when more nodes fail, or a canary fails, no other node is changed (default: 0)',
+        )
         .option('--min-ready <duration>', 'time a node must be Ready with its new configuration (default: 30s)')
         .option('--progress-deadline <duration>', 'time limit for each node (default: 15m)')
-        .addOption(new Option('--until <state>', 'state that each node must reach (default: trial)').choices(['trial', 'good']))
+        .addOption(
+          new Option(
+            '--until <state>',
+            'state that each node must reach. trial: the kubelet runs the new configuration, and its trial period has begun. good: the trial period has ended without a failure (default: trial)',
+          ).choices(['trial', 'good']),
+        )
         .addOption(
           allowOption('most disruptive class of changes to allow; for drain and unsafe, each node is drained (default: new-pods-only)'),
         )
-        .addOption(new Option('--on-failure <action>', 'action when the rollout fails (default: stop)').choices(['stop', 'revert']))
+        .addOption(
+          new Option(
+            '--on-failure <action>',
+            'action when the rollout fails. stop: change no other node. revert: also restore the previous assignment of all changed nodes (default: stop)',
+          ).choices(['stop', 'revert']),
+        )
         .addOption(
           new Option(
             '--deletion-policy <policy>',
-            'after a deletion of the object. leave: nodes keep their configuration. reset: they return to the local one (default: leave)',
+            'action when the object is deleted. leave: nodes keep their configuration. reset: nodes return to their local configuration (default: leave)',
           ).choices(['leave', 'reset']),
         )
-        .option('--paused', 'start no node before kubeletadm rollout resume'),
+        .option('--paused', 'create the rollout paused: change no node until kubeletadm rollout resume'),
     ),
   );
   addOptionGroup(create, HEADINGS.output, (output) =>
@@ -90,7 +103,7 @@ function defineCreate(rollout: Command, on: On): void {
 function defineStatus(rollout: Command, on: On): void {
   const status = named(rollout, 'status', 'Show the state of a rollout and its nodes that are not updated').option(
     '--wait',
-    'wait until the rollout is complete or has failed. Exit codes: 0 complete, 1 the only node failed or the time limit, 3 refused, 4 some nodes failed, 5 reverted',
+    'wait until the rollout is complete or has failed. Exit codes: 0 complete, 1 the only node failed or --timeout was reached, 3 refused before a node was updated, 4 some nodes failed or refused later, 5 reverted',
   );
   status.option('--timeout <duration>', 'with --wait: time limit; 0s: no limit (default: 0s)');
   addOptionGroup(addClusterOptions(status), HEADINGS.output, (output) => output.addOption(readOutputOption()));
@@ -99,7 +112,7 @@ function defineStatus(rollout: Command, on: On): void {
 
 function defineRevisions(rollout: Command, on: On): void {
   const undo = named(rollout, 'undo', 'Set the payload of a rollout to that of an earlier revision')
-    .addOption(revisionOption('--to-revision <number>', 'revision of rollout history (default: the previous one)'))
+    .addOption(revisionOption('--to-revision <number>', 'number of the revision, see rollout history (default: the previous revision)'))
     .option('--dry-run', 'print the changed fields; change nothing');
   on(addClusterOptions(undo), undoRequest, async (...args) => (await import('./rollout.ts')).runRolloutUndo(...args));
   const history = named(rollout, 'history', 'List the revisions of a rollout, with the fields that each one changed');
@@ -107,8 +120,13 @@ function defineRevisions(rollout: Command, on: On): void {
     (await import('./rollout.ts')).runRolloutHistory(...args),
   );
   const diff = named(rollout, 'diff', 'Compare the payload of a rollout with the running configuration of its nodes, or two revisions')
-    .addOption(revisionOption('--revision <number>', 'compare this revision with the payload (default: compare the running configuration)'))
-    .addOption(revisionOption('--to-revision <number>', 'with --revision: compare the two revisions'))
+    .addOption(
+      revisionOption(
+        '--revision <number>',
+        'compare this revision with the payload (default: compare the running configuration of the nodes with the payload)',
+      ),
+    )
+    .addOption(revisionOption('--to-revision <number>', 'with --revision: compare with this revision instead of the payload'))
     .option('--exit-code', 'exit with code 6 if fields differ');
   addOptionGroup(diff, HEADINGS.output, (output) => output.addOption(readOutputOption()));
   on(addClusterOptions(diff), diffRequest, async (...args) => (await import('./rollout.ts')).runRolloutDiff(...args));
@@ -120,7 +138,7 @@ function revisionOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser(integerBetween(1, MOST_REVISIONS));
 }
 
-const NOTES = `A rollout is an object of the cluster (KubeletConfigRollout, short name kcr). A controller changes its nodes batch by batch, also nodes that join later: see kubeletadm controller install. kubectl apply, edit, get and delete work as for other objects.`;
+const NOTES = `A rollout is an object of the cluster (KubeletConfigRollout, short name kcr). A controller changes its nodes batch by batch, also nodes that join later; to install it, see kubeletadm controller install. kubectl apply, edit, get and delete work as for other objects.`;
 
 const EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --canary 2 --max-unavailable 10%
   kubeletadm rollout status edge --wait --timeout 30m

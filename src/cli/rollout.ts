@@ -91,7 +91,7 @@ export async function runRolloutCreate(services: Services, request: CreateReques
   return 0;
 }
 
-/** `dynamic assign --selector L --rollout NAME`: creates the object, and waits for its end. */
+/** `dynamic assign --selector L --rollout NAME`: creates the object, and waits until it is complete or stalled. */
 export async function runAssignRollout(services: Services, request: AssignRolloutRequest): Promise<ExitCode> {
   const { name, assigned, cluster, run, waits, format, verbosity } = request;
   const { dryRun } = run;
@@ -110,7 +110,7 @@ export async function runAssignRollout(services: Services, request: AssignRollou
   reporter.report({
     level: 'info',
     code: 'ROLLOUT_NODES',
-    message: `created KubeletConfigRollout ${name}; an interruption does not end it`,
+    message: `created KubeletConfigRollout ${name}; interrupting this command does not stop the rollout`,
   });
   return runRolloutStatus(services, { name, cluster, verbosity, waits, timeoutMs: 0, format });
 }
@@ -226,7 +226,7 @@ export async function runRolloutUndo(services: Services, { name, toRevision, dry
 
 /** One line per field. Null: unknown. */
 function fieldLines(fields: readonly FieldChange[] | null): readonly string[] {
-  if (fields === null) return ['The changed fields are unknown, because a ConfigMap does not exist any more.'];
+  if (fields === null) return ['The changed fields are unknown, because a ConfigMap of a revision no longer exists.'];
   return fields.map((change) => `${formatFieldChange(change)} (${formatImpact(change)})`);
 }
 

@@ -11,12 +11,12 @@ import type { UiRequest } from './ui.ts';
 export function defineUi(ui: Command, on: On): void {
   addClusterOptions(ui);
   addOptionGroup(ui, HEADINGS.output, (output) =>
-    output.option('--port <port>', 'port on 127.0.0.1; 0: a free one', integerBetween(0, 65_535), 0),
+    output.option('--port <port>', 'port on 127.0.0.1; 0: any free port', integerBetween(0, 65_535), 0),
   );
   addSections(on(ui, uiRequest, run), { notes: NOTES, examples: EXAMPLES });
 }
 
-const NOTES = `The page shows all rollouts: failures with their cause, the state of each node, gates and revisions. It can pause, resume and undo a rollout with the rights of the kubeconfig, so it is served on 127.0.0.1 only, and only below a random token that is part of the printed URL. Ctrl-C ends the command; rollouts continue.`;
+const NOTES = `The page shows all rollouts: failures with their cause, the state of each node, gates and revisions. It can pause, resume and undo a rollout with the rights of the kubeconfig, so it is served on 127.0.0.1 only, and the printed URL contains a random token. Ctrl-C ends the command; rollouts continue.`;
 
 const EXAMPLES = `  kubeletadm ui
   ssh -t -L 8080:127.0.0.1:8080 HOST kubeletadm ui --port 8080    # the page of another host, at http://localhost:8080/TOKEN/`;

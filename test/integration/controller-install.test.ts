@@ -41,10 +41,13 @@ const imageOf = async () => {
 describe('controller install', () => {
   it('installs all objects once, and updates the image', async () => {
     const first = await install();
-    expect([first.code, first.stdout]).toEqual([0, 'The controller is installed.\n']);
+    expect([first.code, first.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^The objects of the controller are applied\. Wait for its pods: kubectl .*\n$/),
+    ]);
     expect(first.stderr).toContain('created Deployment kubeletadm-system/kubeletadm-controller');
     const second = await install();
-    expect([second.code, second.stdout]).toEqual([0, 'Nothing to do: the controller is installed with this image.\n']);
+    expect([second.code, second.stdout]).toEqual([0, 'Nothing to do: the objects of the controller are up to date.\n']);
     const dry = await controller('install', '--image', OTHER_IMAGE, '--dry-run', '--exit-code');
     expect([dry.code, dry.stdout]).toEqual([6, expect.stringContaining('~ Deployment kubeletadm-system/kubeletadm-controller')]);
     const shown = await controller('install', '--image', OTHER_IMAGE, '--dry-run', '--diff');
@@ -118,7 +121,10 @@ describe('controller uninstall', () => {
     await cluster.create({ ...ROLLOUT, metadata: { name: 'newer' }, spec: { nodeSelector: {}, payload: { overlay: {} }, onSuccess: 'x' } });
     expect((await controller('uninstall')).stdout).toMatch(/stays, with the rollouts newer\.$/m);
     const { code, stderr } = await controller('uninstall', '--crd');
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/would be deleted with their definition: newer.*ROLLOUTS_EXIST/)]);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/would be deleted with their CustomResourceDefinition: newer.*ROLLOUTS_EXIST/),
+    ]);
     expect(await cluster.get(DEFINITION)).not.toBeNull();
   });
 
@@ -131,8 +137,8 @@ describe('controller uninstall', () => {
       await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations }, spec: { unschedulable: true } });
     }
     expect((await controller('uninstall')).stdout.split('\n').slice(2)).toEqual([
-      'Without a controller, a deletion of these rollouts does not end (deletionPolicy: Reset): edge.',
-      'Nodes that a rollout has cordoned stay cordoned; uncordon each: kubeletadm uncordon n1',
+      'Without a controller, kubectl delete of these rollouts does not finish (deletionPolicy: Reset): edge.',
+      'Nodes that a rollout has cordoned stay cordoned; uncordon them: kubeletadm uncordon n1',
       '',
     ]);
   });
@@ -143,7 +149,7 @@ describe('controller uninstall', () => {
     const refused = await controller('uninstall', '--crd');
     expect([refused.code, refused.stderr]).toEqual([
       3,
-      expect.stringMatching(/would be deleted with their definition: edge.*ROLLOUTS_EXIST/),
+      expect.stringMatching(/would be deleted with their CustomResourceDefinition: edge.*ROLLOUTS_EXIST/),
     ]);
     expect(await cluster.get(DEPLOYMENT)).not.toBeNull();
     await cluster.delete({ ...ROLLOUT, name: 'edge' });

@@ -149,7 +149,7 @@ describe('the approval of serving certificates', () => {
     await step();
     expect(await approved()).toEqual([]);
     expect(events.map(({ code, message }) => `${code} ${message}`)).toEqual([
-      `CSR_NOT_CONFIRMED CSR first is not approved: no valid certificate of the node that is in use confirms IP:${FIRST}; approve the first certificate of a node, and new addresses, with kubeletadm csr approve first`,
+      `CSR_NOT_CONFIRMED CSR first is not approved: no serving certificate that the node uses now confirms IP:${FIRST}; for the first certificate of a node or a new address, run kubeletadm csr approve first`,
     ]);
     expect(await metric('kubeletadm_serving_csrs_pending')).toBe('1');
   });

@@ -253,7 +253,7 @@ describe('rollout pause, resume, undo', () => {
     expect((await rollout('undo', 'edge')).code).toBe(2);
     await rollout('status', 'edge', '--wait');
     const alone = await rollout('undo', 'edge');
-    expect([alone.code, alone.stderr]).toEqual([2, expect.stringMatching(/there is no earlier revision.*ROLLOUT_NO_REVISION/)]);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringMatching(/no earlier revision exists.*ROLLOUT_NO_REVISION/)]);
     await world.patch('edge', { payload: { overlay: { maxPods: 50, logging: null } } });
     await rollout('status', 'edge', '--wait');
     const history = await rollout('history', 'edge');
@@ -274,7 +274,7 @@ describe('rollout pause, resume, undo', () => {
     // The revision that was returned to is the newest.
     expect((await rollout('undo', 'edge', '--to-revision', '2')).stdout).toContain('rolled back to revision 2');
     expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 50 } } });
-    expect((await rollout('undo', 'edge', '--to-revision', '9')).stderr).toContain('there is no revision 9');
+    expect((await rollout('undo', 'edge', '--to-revision', '9')).stderr).toContain('revision 9 does not exist');
   });
 
   it('refuses to undo an object that another client changes at the same time', async () => {
@@ -359,7 +359,7 @@ describe('dynamic assign --rollout', () => {
     await startLease();
     const { code, stdout, stderr } = await assign('--selector', 'pool=even', '--canary', '2', '--on-failure', 'revert', '--settle', '5m');
     expect([code, stdout]).toEqual([0, 'edge: Complete: 2 of 2 nodes updated\n']);
-    expect(stderr).toContain('created KubeletConfigRollout edge; an interruption does not end it');
+    expect(stderr).toContain('created KubeletConfigRollout edge; interrupting this command does not stop the rollout');
     const spec = (await world.cluster.get(rolloutRef('edge')))?.spec;
     expect(spec).toMatchObject({
       nodeSelector: { matchLabels: { pool: 'even' } },

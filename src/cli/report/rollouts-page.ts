@@ -74,7 +74,7 @@ export function rolloutsPage(objects: RolloutObjects, cluster: ClusterName, vers
   const facts = factViews([
     ['Cluster', formatClusterName(cluster)],
     ['Controller', controller],
-    ['No rollout', others === 0 ? null : `${others} of ${objects.nodes.length} nodes`],
+    ['Without rollout', others === 0 ? null : `${others} of ${objects.nodes.length} nodes`],
   ]);
   const verdict = verdictOf(shown);
   const title = `kubeletadm ui: ${cluster.context ?? cluster.server}`;

@@ -48,7 +48,7 @@ export function nodeService(
   const holds = ports && nodeHolds(ports, draining.policy);
   const planned = draining && plannedDrains(draining.run);
   const returns: Promise<void>[] = [];
-  /** Nodes of which an earlier change was not verified: the end of a later one that did not touch the node proves nothing. */
+  /** Nodes whose earlier change was not verified: a later change that did not touch the node does not verify it. */
   const unproven = new Set<string>();
   const returnNode = async (outcome: RolloutOutcome): Promise<void> => {
     const { name, isTouched } = outcome;

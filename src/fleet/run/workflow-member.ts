@@ -139,7 +139,7 @@ interface NodeState {
   readonly hasFailed: boolean;
 }
 
-/** What cannot be read is down; a host whose change failed, only if it has a Node. */
+/** A host whose state cannot be read is down; after a failed change, only if it has a Node. */
 async function isNodeDown(
   context: WaitContext,
   { cluster, node, run, hasFailed, waitMs }: NodeState & { readonly waitMs: number },

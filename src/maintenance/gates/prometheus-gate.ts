@@ -77,7 +77,7 @@ const CAUSES: Readonly<Partial<Record<WebFailureCause['kind'], string>>> = {
   refused: 'connection refused',
   'no-route': 'no route to host',
   'timed-out': 'timed out',
-  'unknown-authority': 'its certificate is of an unknown CA',
+  'unknown-authority': 'its certificate is issued by an unknown CA',
 };
 
 function valuesOf({ status, text }: HttpsResponse): readonly string[] {

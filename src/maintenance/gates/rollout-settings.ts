@@ -105,7 +105,7 @@ const time = text.refine((written) => /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(written
 const window = z.strictObject({
   days: optional(z.array(z.enum(DAYS)).min(1).describe('Days on which the window opens (default: each day)')),
   startTime: time.describe('Local time at which the window opens, e.g. "22:00"'),
-  endTime: optional(time.describe('Local time at which the window closes; not later than startTime: on the next day')),
+  endTime: optional(time.describe('Local time at which the window closes; on the next day if it is not later than startTime')),
   duration: optional(timeLimit.describe('Duration of the window, in place of endTime')),
   timeZone: text
     .refine(isTimeZone, {

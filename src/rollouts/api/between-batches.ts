@@ -35,7 +35,7 @@ export const windows = z
         .optional()
         .meta({ description: 'Days on which the window opens. Default: each day.', 'x-kubernetes-list-type': 'set' }),
       startTime: clockTime('Local time at which the window opens, e.g. "22:00".'),
-      endTime: clockTime('Local time at which the window closes; not later than startTime: on the next day.'),
+      endTime: clockTime('Local time at which the window closes; on the next day if it is not later than startTime.'),
       timeZone,
     }),
   )
@@ -122,7 +122,10 @@ export const gateResults = z
   .array(
     z.strictObject({
       name: z.string().max(40),
-      batch: z.int().min(0).meta({ description: 'The batch before the gate; 0: nodes had the revision before the first batch.' }),
+      batch: z
+        .int()
+        .min(0)
+        .meta({ description: 'Number of the batch before the gate; 0: no batch, because nodes already had the revision.' }),
       state: z.enum(['Running', 'Passed', 'Failed']),
       generation: z.int().meta({ description: 'A failed gate runs again when spec has changed after this generation.' }),
       attempts: z.int().min(0),

@@ -109,7 +109,7 @@ const canary = z
     count: amount('Nodes that are changed first. The others follow when these are updated; if one fails, no other is changed.', {
       least: 0,
     }).default(1),
-    nodeSelector: labelSelector('Nodes that are canaries before others.').optional(),
+    nodeSelector: labelSelector('Nodes that are preferred as canaries.').optional(),
   })
   .meta({ description: 'Nodes that are changed first.' });
 
@@ -120,7 +120,7 @@ const drain = z
     }),
     timeoutSeconds: z.int().min(1).max(MOST_SECONDS).default(600).meta({ description: 'Time limit for draining a node.' }),
     settleSeconds: z.int().min(0).max(MOST_SECONDS).default(120).meta({
-      description: 'Time to wait until the controllers of evicted pods have as many Ready pods as before. Then the next node follows.',
+      description: 'Time limit for the controllers of evicted pods to have as many Ready pods as before; then the next node is changed.',
     }),
   })
   .meta({ description: 'How nodes are drained for changes of class drain and unsafe.' });
@@ -141,7 +141,12 @@ const strategy = ruled(
       `Nodes that are in progress or not Ready at the same time, as a number or a percentage of the selected nodes (rounded down, at least 1). At most ${MAX_IN_PROGRESS} nodes are in progress.`,
       { least: 1 },
     ).default(1),
-    maxFailures: z.int().min(0).max(MAX_FAILURES).default(0).meta({ description: 'Nodes that may fail before the rollout fails.' }),
+    maxFailures: z
+      .int()
+      .min(0)
+      .max(MAX_FAILURES)
+      .default(0)
+      .meta({ description: 'Number of failed nodes up to which further nodes are changed.' }),
     minReadySeconds: z
       .int()
       .min(0)
@@ -151,7 +156,7 @@ const strategy = ruled(
     until: z
       .enum(['Trial', 'Good'])
       .default('Trial')
-      .meta({ description: 'Trial: a healthy trial suffices. Good: the configuration must have become the last known good one.' }),
+      .meta({ description: 'Trial: the kubelet runs the configuration, and its trial has begun. Good: the trial has passed.' }),
     allow: z
       .enum(IMPACTS)
       .default(DEFAULT_ALLOWED)
@@ -176,7 +181,7 @@ const specSchema = z
     payload,
     strategy: strategy.prefault({}),
     paused: z.boolean().default(false).meta({
-      description: 'No further node is started. Nodes in progress end; new nodes get the current revision.',
+      description: 'No further node is changed. Nodes in progress finish; new nodes get the current revision.',
     }),
     progressDeadlineSeconds: z.int().min(1).max(MOST_SECONDS).default(900).meta({ description: 'Time limit of each node.' }),
     onFailure: z
@@ -207,7 +212,7 @@ const statusSchema = z
     phase: z
       .enum(['Progressing', 'Paused', 'Complete', 'Failed', 'Reverting', 'Reverted', 'Refused', 'Deleting'])
       .optional()
-      .meta({ description: 'Summary of the conditions, for people.' }),
+      .meta({ description: 'Summary of the conditions, for display.' }),
     conditions: z
       .array(
         z.object({

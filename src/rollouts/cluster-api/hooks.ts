@@ -90,7 +90,7 @@ const CAN_UPDATE = {
 } as const;
 
 /**
- * Answers a CanUpdate request. What the extension does not understand or does not permit is not covered: Cluster API then
+ * Answers a CanUpdate request. Changes that the extension does not understand or permit are not covered: Cluster API then
  * replaces the machines. `Failure` would stop it instead.
  */
 async function canUpdate(
@@ -168,7 +168,7 @@ async function withinTime(answer: Promise<JsonObject>, { clock }: Pick<UpdatePor
   }
 }
 
-/** Messages become conditions of objects, and lines of the log with names that everybody can send. */
+/** Messages become conditions of objects, and lines of the log with names that any client can send. */
 function limited(message: string): string {
   return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
 }

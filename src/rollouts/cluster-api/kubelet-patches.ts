@@ -7,7 +7,7 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decod
 import { applyPlannedPatches, parsePatchFileName, planPatches } from '../../kubelet/layers/patch-files.ts';
 
 const configuration = z.looseObject({ patches: z.looseObject({ directory: z.string().optional() }).optional() }).optional();
-/** Everybody who reaches the port can send lists: validating long ones must not keep the process from answering others. */
+/** Anyone who can reach the port can send lists: the validation of a long list must not delay other requests. */
 const MOST_ITEMS = 1_000;
 const list = <Item extends z.ZodType>(item: Item) => z.array(z.unknown()).max(MOST_ITEMS).pipe(z.array(item)).optional();
 const commands = list(z.string());
@@ -39,7 +39,7 @@ const MOST_FILES = 32;
 
 /**
  * Reads the files of a KubeadmConfig that kubeadm applies to the KubeletConfiguration.
- * @returns as a clause, why the fields are not known: what is not understood completely is not handled
+ * @returns `unreadable`: why the fields are not known, as a clause. Only files that are understood completely are handled
  * @see kubeadm 1.36 app/util/patches
  */
 export function readKubeletPatches(spec: KubeadmConfigSpec): KubeletPatches | { readonly unreadable: string } {

@@ -57,8 +57,8 @@ export function notUpdated(why: string, hint?: string): AppError {
 }
 
 /**
- * Reads the Machine of a request and its kubelet patches from the management cluster: everybody who reaches the port can send a
- * request, and only the API server says who may write these objects.
+ * Reads the Machine of a request and its kubelet patches from the management cluster: anyone who can reach the port can send a
+ * request, but only authorized clients can write these objects.
  * @throws AppError MACHINE_NOT_UPDATED if they differ from the request, or no update is in progress
  */
 export async function readMachine(management: Cluster, { machine, bootstrapConfig }: DesiredObjects): Promise<StoredMachine> {

@@ -14,7 +14,7 @@ import type { UpdateSettings } from './update-machine.ts';
 export interface ServingCertificate {
   readonly certPem: string;
   readonly keyPem: Secret;
-  /** The CA of the certificates that clients must have; null: everybody may send requests. */
+  /** The CA of the certificates that clients must have; null: any client may send requests. */
   readonly clientCaPem: string | null;
 }
 

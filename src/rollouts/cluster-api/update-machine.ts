@@ -41,8 +41,8 @@ interface UpdateProgress {
 const NAME = 'cluster-api';
 
 /**
- * Takes the next step of the update of a machine in place: assigns its kubelet patches as an overlay to its Node, or reads how far
- * the agent of the node is. May be repeated at any time, also by several processes.
+ * Takes the next step of the update of a machine in place: assigns its kubelet patches as an overlay to its Node, or reads the
+ * progress of the agent of the node. May be repeated at any time, also by several processes.
  * @throws AppError MACHINE_NOT_UPDATED, and the errors of the API servers and of the kubeconfig
  */
 export async function updateMachine(ports: UpdatePorts, desired: DesiredObjects, settings: UpdateSettings): Promise<UpdateProgress> {

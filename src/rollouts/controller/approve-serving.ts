@@ -84,10 +84,10 @@ export class ServingApprover {
     const node = nodeOfCsr(one.csr) ?? '';
     const { refusals } = one.verdict;
     const unconfirmed = unconfirmedSans(one);
-    const hint = `approve the first certificate of a node, and new addresses, with kubeletadm csr approve ${name}`;
+    const hint = `for the first certificate of a node or a new address, run kubeletadm csr approve ${name}`;
     if (refusals.length > 0) for (const { code, message } of refusals) warn(code, `CSR ${name} is not approved: ${message}`);
     else if (unconfirmed.length > 0) {
-      const why = `no valid certificate of the node that is in use confirms ${unconfirmed.join(', ')}`;
+      const why = `no serving certificate that the node uses now confirms ${unconfirmed.join(', ')}`;
       warn('CSR_NOT_CONFIRMED', `CSR ${name} is not approved: ${why}; ${hint}`);
     }
     if (refusals.length + unconfirmed.length > 0) return false;
@@ -98,7 +98,7 @@ export class ServingApprover {
     return true;
   }
 
-  /** The names of CSRs that the certificates in use prove. */
+  /** The names of CSRs that the certificates in use contain. */
   async #provenNames(csrs: readonly ValidatedCsr[]): Promise<readonly KnownNames[]> {
     if (csrs.length === 0) return [];
     const { cluster } = this.#ports;
@@ -122,7 +122,7 @@ export class ServingApprover {
     return proven.flat();
   }
 
-  /** The names of the certificate of a Node that a server at an address has; null: it has none that contains the address. */
+  /** The names in the certificate of the Node that the server at the address presents; null: it presents no such certificate. */
   async #servedNames(
     node: string,
     { address, port, ca }: { readonly address: string; readonly port: number; readonly ca: string },

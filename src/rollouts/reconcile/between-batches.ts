@@ -61,7 +61,7 @@ export function betweenBatches(
   const { windows = [], batchDurationSeconds = 0 } = rollout.spec.strategy;
   const passed = passGates({ ...observed, isLast: !members.some(({ state }) => state === 'Pending') }, members, {
     number: batch?.number ?? 0,
-    // Those of later batches are from before a revert.
+    // Results of later batches were recorded before a revert.
     results: gates.filter((result) => result.batch <= (batch?.number ?? 0)),
     mayBegin,
   });

@@ -80,8 +80,8 @@ function memberOf(node: ObservedNode, listed: ListedNode | null, observed: Obser
 }
 
 /**
- * A node whose change to an earlier target has ended, for example because the payload was edited meanwhile. Its result says nothing
- * of the present target. A failure keeps its time, because the kubelet may be restarting.
+ * A node whose change to an earlier target has ended, for example because the payload was edited meanwhile. Its result does
+ * not apply to the current target. A failure keeps its time, because the kubelet may be restarting.
  */
 function afterEarlierTarget({ state, isReturned }: Member, member: Member, { now }: Observed): Member {
   if (member.state !== 'Pending') return member;

@@ -164,7 +164,7 @@ async function requireAccepted(
     readonly reporter: Reporter;
   },
 ): Promise<void> {
-  // The youngest of all.
+  // A new object is younger than all others.
   const selection = selectNodes([...others, { ...rollout, createdAt: '9' }], all).find(({ rollout: { name } }) => name === rollout.name);
   const { names = [], refusal = null } = selection ?? {};
   if (refusal !== null) throw refused([{ message: refusal.message }]);

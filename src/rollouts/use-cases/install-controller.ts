@@ -26,7 +26,7 @@ export async function planInstallation(cluster: Cluster | null, image: string): 
   const desired = controllerObjects(image);
   const found = await findObjects(cluster, desired);
   const changes = desired.flatMap((object, i) => changesOf(found[i] ?? null, object));
-  return changes.length === 0 ? { changes, noop: 'the controller is installed with this image' } : { changes };
+  return changes.length === 0 ? { changes, noop: 'the objects of the controller are up to date' } : { changes };
 }
 
 function changesOf(found: KubeObject | null, desired: KubeObject): readonly ObjectChange[] {
@@ -74,10 +74,12 @@ export async function planRemoval(cluster: Cluster, { removesDefinition }: { rea
     ...(removesDefinition
       ? []
       : [`CustomResourceDefinition ${definition.name} stays${names === '' ? '' : `, with the rollouts ${names}`}.`]),
-    ...(endless === '' ? [] : [`Without a controller, a deletion of these rollouts does not end (deletionPolicy: Reset): ${endless}.`]),
+    ...(endless === ''
+      ? []
+      : [`Without a controller, kubectl delete of these rollouts does not finish (deletionPolicy: Reset): ${endless}.`]),
     ...(cordoned.length === 0
       ? []
-      : [`Nodes that a rollout has cordoned stay cordoned; uncordon each: kubeletadm uncordon ${namesOf(cordoned, ' ')}`]),
+      : [`Nodes that a rollout has cordoned stay cordoned; uncordon them: kubeletadm uncordon ${namesOf(cordoned, ' ')}`]),
   ];
   const plan: PhasePlan = changes.length === 0 ? { changes, noop: 'no controller is installed' } : { changes };
   return { plan, left };
@@ -101,8 +103,8 @@ function rolloutsExist(names: readonly string[]): AppError {
   return new AppError(
     {
       code: 'ROLLOUTS_EXIST',
-      message: `rollouts exist, and would be deleted with their definition: ${names.join(', ')}`,
-      hint: 'Delete them while the controller runs, so that it can reset their nodes if they ask for it: kubectl delete kcr --all',
+      message: `rollouts exist, and would be deleted with their CustomResourceDefinition: ${names.join(', ')}`,
+      hint: 'Delete them while the controller runs, so that it resets the nodes of those with deletionPolicy: Reset: kubectl delete kcr --all',
     },
     { exitCode: 3 },
   );

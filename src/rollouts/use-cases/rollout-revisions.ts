@@ -74,7 +74,7 @@ export function revisionState(rollout: Rollout, { name }: RolloutRevision): 'fai
  * The fields that differ between two payloads, with their impact. The local configuration of the nodes is not part of the comparison.
  * Unset fields have their defaults.
  * @param before null: no field is set
- * @returns null: the ConfigMap of a payload does not exist any more
+ * @returns null: the ConfigMap of a payload no longer exists
  */
 export async function payloadChanges(
   cluster: Cluster,
@@ -108,7 +108,7 @@ function chosenRevision(rollout: Rollout, revisions: readonly RolloutRevision[],
   const present = presentRevision(rollout);
   const found = number === undefined ? revisions.findLast(({ name }) => name !== present) : revisions.find((one) => one.number === number);
   if (found !== undefined) return found;
-  const message = number === undefined ? 'there is no earlier revision' : `there is no revision ${number}`;
+  const message = number === undefined ? 'no earlier revision exists' : `revision ${number} does not exist`;
   const hint = `List the revisions: kubeletadm rollout history ${rollout.name}`;
   throw new AppError({ code: 'ROLLOUT_NO_REVISION', message: `rollout ${rollout.name}: ${message}`, hint }, { exitCode: 2 });
 }

@@ -71,7 +71,11 @@ export async function waitForRollout(
     progressMs: 60_000,
     timedOut: ({ rollout }, waitedMs) => {
       const message = `rollout ${name} is not complete after ${formatGoDuration(BigInt(waitedMs) * 1_000_000n)}: ${rolloutState(rollout)}`;
-      throw new AppError({ code: 'ROLLOUT_NOT_COMPLETE', message, hint: 'The rollout continues without this command' });
+      throw new AppError({
+        code: 'ROLLOUT_NOT_COMPLETE',
+        message,
+        hint: `The rollout continues. Wait again: kubeletadm rollout status ${name} --wait`,
+      });
     },
   });
 }

@@ -61,7 +61,7 @@ describe('the page of rollouts', () => {
     const { title, head, problems, rollouts } = pageOf(largeRollouts());
     expect(title).toBe('✗ kubeletadm ui: admin@shop');
     expect(head).toContain('✗ 1 of 3 rollouts stalled: edge (Failed)');
-    expect(head).toContain('No rollout 200 of 5000 nodes');
+    expect(head).toContain('Without rollout 200 of 5000 nodes');
     expect(problems).toMatch(
       /Nodes Problem error edge-1700, edge-1702, edge-1704 rollout edge failed: rolled back: .* error edge-1701, edge-1703, edge-1705 rollout edge unreachable: not updated after 900 s error – rollout edge is Failed: .* Hint: Return to the previous configuration: kubeletadm rollout undo edge \[ROLLOUT_FAILED\]/,
     );
