@@ -23,7 +23,7 @@ export function addDrainOptions(command: Command): Command {
       ),
     ).option(
       '--settle <duration>',
-      'time limit for the controllers of evicted pods to have as many Ready pods as before, before the next node is changed; then a warning names them, and the run continues; 0s: do not wait',
+      'maximum time to wait, before the next node is changed, until the controllers of evicted pods have as many Ready pods as before; then the run continues with a warning; 0s: do not wait',
       '2m',
     ),
   );

@@ -96,7 +96,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   AGENT_COMMAND,
   {
     name: 'controller',
-    description: 'Roll out kubelet configurations that are declared as objects of the cluster (KubeletConfigRollout)',
+    description: 'Run the controller that rolls out kubelet configurations declared as objects of the cluster (KubeletConfigRollout)',
     load: async () => (await import('./controller-command.ts')).defineController,
   },
   {

@@ -19,7 +19,7 @@ interface ChangeRequest {
 export function defineControllerInstall(controller: Command, on: On): void {
   const install = controller
     .command('install')
-    .description('Install or update the controller in the cluster: definition, RBAC rules, Deployment with two replicas')
+    .description('Install or update the controller in the cluster: CustomResourceDefinition, RBAC rules, Deployment with two replicas')
     .option('--image <ref>', 'image of kubeletadm with its digest, as REGISTRY/NAME@sha256:DIGEST (required)');
   on(addClusterOptions(addDryRunOptions(install)), installRequest, runInstall);
   addSections(install, { notes: INSTALL_NOTES, examples: INSTALL_EXAMPLES });
@@ -30,7 +30,7 @@ export function defineControllerInstall(controller: Command, on: On): void {
   on(addClusterOptions(addDryRunOptions(uninstall)), uninstallRequest, runUninstall);
 }
 
-const INSTALL_NOTES = `With --dry-run, -o yaml and -o json print the manifests, for kubectl apply or Kustomize. The namespace is kubeletadm-system. The controller has no rights in other namespaces: for a ConfigMap of a configMapRef or for Jobs of gates in another namespace, create a Role there (see docs/controller.md).`;
+const INSTALL_NOTES = `With --dry-run, -o yaml and -o json print the manifests, for kubectl apply or Kustomize. The namespace is kubeletadm-system. The controller may not read ConfigMaps or create Jobs in other namespaces: for a configMapRef or gates with Jobs there, create a Role (see docs/controller.md).`;
 
 const INSTALL_EXAMPLES = `  # the image of the release, in a registry of your own
   skopeo copy oci-archive:kubeletadm-VERSION-image-x64.tar docker://registry.example.com/kubeletadm:VERSION

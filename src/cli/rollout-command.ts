@@ -76,7 +76,9 @@ function defineCreate(rollout: Command, on: On): void {
           ).choices(['trial', 'good']),
         )
         .addOption(
-          allowOption('most disruptive class of changes to allow; for drain and unsafe, each node is drained (default: new-pods-only)'),
+          allowOption(
+            'most disruptive class of changes to allow; dynamic assign --help explains the classes; for drain and unsafe, each node is drained (default: new-pods-only)',
+          ),
         )
         .addOption(
           new Option(

@@ -67,7 +67,11 @@ export function renderAgentMetrics(state: AgentState, counters: AgentCounters = 
     ...(isObserved(state)
       ? series('kubelet_node_config_active', 'The configuration the kubelet runs with. The count is always 1.', labelsOf(active))
       : []),
-    ...series('kubelet_node_config_last_known_good', 'The configuration of a rollback. The count is always 1.', labelsOf(lastKnownGood)),
+    ...series(
+      'kubelet_node_config_last_known_good',
+      'The configuration to which a rollback returns. The count is always 1.',
+      labelsOf(lastKnownGood),
+    ),
     '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
@@ -85,7 +89,7 @@ export function renderAgentMetrics(state: AgentState, counters: AgentCounters = 
       names: CHECKED,
       amountOf: (name) => counters.rollbacks[name] ?? 0,
     }),
-    ...values('kubeletadm_rejections_total', 'counter', 'Configurations that did not run, by the reason, since the start of the agent.', {
+    ...values('kubeletadm_rejections_total', 'counter', 'Rejected configurations by error code, since the start of the agent.', {
       label: 'code',
       names: REJECTIONS,
       amountOf: (code) => counters.rejections[code] ?? 0,
