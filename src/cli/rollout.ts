@@ -9,10 +9,12 @@ import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/
 import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { LabelSelector } from '../kube/label-selector.ts';
+import type { KubeObject } from '../kube/object.ts';
 import { withCluster } from '../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
 import type { Rollout } from '../rollouts/api/rollout.ts';
+import { ROLLOUT_API_VERSION } from '../rollouts/api/schema.ts';
 import { type CreateRolloutRequest, createRollout, nodeSelectorOf } from '../rollouts/use-cases/create-rollout.ts';
 import {
   controllerNotRunning,
@@ -79,16 +81,18 @@ export interface DiffRequest extends RolloutRequest {
   readonly format: ReadFormat;
 }
 
-const API_VERSION = 'kubeletadm.dev/v1alpha1';
-
 /** `rollout create NAME`. */
 export async function runRolloutCreate(services: Services, request: CreateRequest): Promise<ExitCode> {
-  const { name, selector, format, dryRun, verbosity } = request;
+  const { selector, format, dryRun, verbosity } = request;
   const nodeSelector = selector === null ? {} : nodeSelectorOf(selector, '--selector');
   const reporter = services.reporter({ verbosity, format: 'text' });
   const object = await createRollout(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
-  services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
+  services.output.stdout(createdText(object, { dryRun, format }));
   return 0;
+}
+
+function createdText(object: KubeObject, { dryRun, format }: Pick<CreateRequest, 'dryRun' | 'format'>): string {
+  return format === 'text' ? done(object.metadata.name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format);
 }
 
 /** `dynamic assign --selector L --rollout NAME`: creates the object, and waits until it is complete or stalled. */
@@ -104,7 +108,7 @@ export async function runAssignRollout(services: Services, request: AssignRollou
   const spec = { nodeSelector: nodeSelectorOf(request.selector, '--selector'), ...request.spec };
   const object = await createRollout(services, { ...request, ...source, spec, dryRun, requiresController: true }, reporter);
   if (dryRun || !waits) {
-    services.output.stdout(format === 'text' ? done(name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format));
+    services.output.stdout(createdText(object, { dryRun, format }));
     return 0;
   }
   reporter.report({
@@ -183,7 +187,7 @@ export async function runRolloutList(
       rows: found.map(({ rollout }) => listRow(rollout, now)),
       empty: 'No rollouts found.',
       document: () => ({
-        apiVersion: API_VERSION,
+        apiVersion: ROLLOUT_API_VERSION,
         kind: 'KubeletConfigRolloutList',
         items: found.map(({ object }: FoundRollout) => object),
       }),
@@ -256,7 +260,7 @@ export async function runRolloutHistory(
         wide: [payload.configMapRef === undefined ? 'overlay' : describeSource(payload.configMapRef)],
       })),
       empty: 'No revision is recorded: a controller records each payload before it changes nodes.',
-      document: () => ({ apiVersion: API_VERSION, kind: 'RolloutHistory', rollout: name, items }),
+      document: () => ({ apiVersion: ROLLOUT_API_VERSION, kind: 'RolloutHistory', rollout: name, items }),
     },
     output,
   );
@@ -274,7 +278,7 @@ export async function runRolloutDiff(services: Services, request: DiffRequest): 
   );
   const { format, failsIfChanged } = request;
   services.output.stdout(
-    format === 'text' ? joinLines(lines) : renderDocument({ apiVersion: API_VERSION, kind: 'RolloutDiff', ...document }, format),
+    format === 'text' ? joinLines(lines) : renderDocument({ apiVersion: ROLLOUT_API_VERSION, kind: 'RolloutDiff', ...document }, format),
   );
   return failsIfChanged && !isEqual ? 6 : 0;
 }

@@ -25,6 +25,11 @@ export function namesText(names: readonly string[]): string {
   return ranges.length <= MOST_NAMES ? ranges.join(', ') : `${ranges.slice(0, MOST_NAMES).join(', ')}, …`;
 }
 
+/** The first names of a list, and the number of the others: `n1, n2 and 3 more`. */
+export function firstNames(names: readonly string[], most: number): string {
+  return `${names.slice(0, most).join(', ')}${names.length > most ? ` and ${names.length - most} more` : ''}`;
+}
+
 interface Range {
   readonly head: string;
   readonly first: string | null;

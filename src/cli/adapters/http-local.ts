@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { readRequestBody } from '../../base/adapters/request-body.ts';
 import type { LocalResponse, LocalServers, LocalStream } from '../../base/local-server.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
@@ -36,22 +37,11 @@ export const serveLocal: LocalServers['serveLocal'] = async (host, port, answer)
   };
 };
 
-/** Reads a body to its end, so that the client gets an answer. Null: too large. */
-async function readBody(request: IncomingMessage): Promise<string | null> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size <= MOST_BYTES) chunks.push(chunk);
-  }
-  return size > MOST_BYTES ? null : Buffer.concat(chunks).toString('utf8');
-}
-
 /** A failed answer is that of a request, and does not end the program. */
 async function answerOf(request: IncomingMessage, answer: Parameters<typeof serveLocal>[2]): Promise<LocalResponse> {
   const { method = '', url = '/', headers } = request;
   if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return WRONG_METHOD;
-  const body = method === 'POST' ? await readBody(request) : '';
+  const body = method === 'POST' ? await readRequestBody(request, MOST_BYTES) : '';
   if (body === null) return TOO_LARGE;
   const post = method === 'POST' ? { post: { origin: headers.origin ?? '', contentType: headers['content-type'] ?? '', body } } : {};
   try {

@@ -1,4 +1,5 @@
 import { groupBy } from '../../base/group-by.ts';
+import { firstNames } from '../../base/text/name-ranges.ts';
 import type { SharedProblem } from '../../fleet/report/status-verdict.ts';
 import { type ClusterName, formatClusterName } from '../../host/plan/document.ts';
 import { describeSource } from '../../kubelet/layers/config-source.ts';
@@ -163,16 +164,12 @@ function verdictOf(shown: readonly ShownRollout[]): { readonly level: Level; rea
     ['warning', 'paused'],
   ] as const) {
     const names = named(level);
-    if (names.length > 0) return { level, text: `${names.length} of ${shown.length} rollouts ${text}: ${namesText(names)}` };
+    if (names.length > 0) return { level, text: `${names.length} of ${shown.length} rollouts ${text}: ${firstNames(names, MOST_NAMES)}` };
   }
   return { level: 'ok', text: `All ${shown.length} rollouts are complete.` };
 }
 
 const MOST_NAMES = 8;
-
-function namesText(names: readonly string[]): string {
-  return `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
-}
 
 function headCounts(nodes: readonly RolloutNode[]): readonly object[] {
   return [{ isTotal: true, size: nodes.length, words: `node${nodes.length === 1 ? '' : 's'} of rollouts` }, ...countViews(nodes)];

@@ -10,7 +10,7 @@ import { type UpdatePorts, type UpdateSettings, updateMachine } from './update-m
 const API_VERSION = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 
 /** Less than the 10 seconds that Cluster API waits for an answer. */
-export const ANSWER_MS = 8_000;
+const ANSWER_MS = 8_000;
 
 /**
  * The hooks of Cluster API's Runtime SDK that this extension answers, by their path.

@@ -12,7 +12,7 @@ const metadata = z.looseObject({ name: z.string().min(1), namespace: z.string().
  * A Machine, as far as it is used; the same in v1beta1 and v1beta2.
  * @see kubernetes-sigs/cluster-api api/core/v1beta2/machine_types.go
  */
-export const machineSchema = z.looseObject({
+const machineSchema = z.looseObject({
   apiVersion: z.enum(['cluster.x-k8s.io/v1beta1', 'cluster.x-k8s.io/v1beta2']),
   kind: z.literal('Machine'),
   metadata,
@@ -26,7 +26,7 @@ export const machineSchema = z.looseObject({
 });
 type Machine = z.output<typeof machineSchema>;
 
-export const kubeadmConfigSchema = z.looseObject({
+const kubeadmConfigSchema = z.looseObject({
   apiVersion: z.enum(['bootstrap.cluster.x-k8s.io/v1beta1', 'bootstrap.cluster.x-k8s.io/v1beta2']),
   kind: z.literal('KubeadmConfig'),
   metadata,

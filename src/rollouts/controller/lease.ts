@@ -33,7 +33,10 @@ export interface Leadership {
   isValid(): boolean;
 }
 
-export const LEASE_NAME = 'kubeletadm-controller';
+/** The Lease of the leader. @param namespace that of the controller */
+export function leaderLease(namespace: string): ObjectRef {
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: 'kubeletadm-controller' };
+}
 
 /**
  * Runs `work` while this process holds the Lease, again after each election, until the signal is aborted.
@@ -125,7 +128,7 @@ class Election {
   }
 
   #ref(): ObjectRef {
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: this.#options.namespace, name: LEASE_NAME };
+    return leaderLease(this.#options.namespace);
   }
 
   /** Whether the Lease did not change for its duration. The time is measured here: clocks of other hosts may differ. */

@@ -17,8 +17,7 @@ export interface Selection {
  */
 export function selectNodes(rollouts: readonly Rollout[], nodes: readonly KubeObject[]): readonly Selection[] {
   const owners = new Map<string, string>();
-  const byAge = rollouts.toSorted((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
-  return byAge.map((rollout) => {
+  return oldestFirst(rollouts).map((rollout) => {
     const { nodeSelector, deletionPolicy } = rollout.spec;
     const selected = nodes.filter(({ metadata }) => matchesLabels(nodeSelector, metadata.labels ?? {}));
     const names = selected.map(({ metadata }) => metadata.name).toSorted();
@@ -40,6 +39,11 @@ export function selectNodes(rollouts: readonly Rollout[], nodes: readonly KubeOb
     const message = `Node ${first}${more} ${taken.length === 1 ? 'is' : 'are'} selected by an older KubeletConfigRollout: ${others}`;
     return { rollout, names, refusal: { reason: 'Conflict', message } };
   });
+}
+
+/** By creation time, then by name. */
+export function oldestFirst(rollouts: readonly Rollout[]): readonly Rollout[] {
+  return rollouts.toSorted((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
 }
 
 function compare(a: string, b: string): number {

@@ -4,16 +4,12 @@ import type { KubeObject } from '../../kube/object.ts';
 import { rolloutDefinition } from '../api/crd.ts';
 import { controllerRights } from './controller-rights.ts';
 
-const NAME = 'kubeletadm-controller';
 /** The name of the ServiceAccount, the Deployment and the objects around it. */
-export const CONTROLLER_NAME = NAME;
+const NAME = 'kubeletadm-controller';
 const METADATA = { name: NAME, namespace: AGENT_NAMESPACE };
 const LABELS = { 'app.kubernetes.io/name': NAME };
 /** As in the image. */
 const USER = 65532;
-
-/** The subject of the rights of the controller. */
-export const CONTROLLER_ACCOUNT = { kind: 'ServiceAccount', name: NAME, namespace: AGENT_NAMESPACE };
 
 /**
  * The objects of an installed controller, in the order of their creation.
@@ -28,7 +24,7 @@ export function controllerObjects(image: string): readonly KubeObject[] {
     },
     rolloutDefinition(),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: METADATA },
-    ...controllerRights(CONTROLLER_ACCOUNT),
+    ...controllerRights({ kind: 'ServiceAccount', ...METADATA }),
     NETWORK_POLICY,
     {
       apiVersion: 'policy/v1',

@@ -1,4 +1,5 @@
 import { present } from '../../base/present.ts';
+import { firstNames } from '../../base/text/name-ranges.ts';
 import { type ListedNode, MAX_LISTED, type RolloutCondition, type RolloutStatus } from '../api/schema.ts';
 import type { BetweenBatches } from './between-batches.ts';
 import { type Direction, listedAs, type Member } from './members.ts';
@@ -106,7 +107,7 @@ function summaryOf({ rollout, refusal }: Observed, counts: Counts, situation: Si
     );
   if (waiting !== null) return reconciling('Progressing', waiting.reason, `${waiting.message}; ${progress}`);
   if (isBusy && blocked.length > 0) {
-    const message = `${progress}; no node can start, because these are not Ready: ${namesText(blocked)}`;
+    const message = `${progress}; no node can start, because these are not Ready: ${firstNames(blocked, MOST_NAMES)}`;
     return reconciling('Progressing', 'WaitingForNodes', message);
   }
   if (isBusy) return reconciling('Progressing', 'Progressing', progress);
@@ -132,10 +133,6 @@ function progressText({ selected, updated, inProgress, failed }: Counts): string
 }
 
 const MOST_NAMES = 5;
-
-function namesText(names: readonly string[]): string {
-  return `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
-}
 
 function refusedText(refused: Situation['refused']): string {
   const shown = refused.slice(0, MOST_NAMES).map(({ name, why }) => `${name}: ${why}`);

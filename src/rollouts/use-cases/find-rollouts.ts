@@ -6,7 +6,8 @@ import type { KubeObject } from '../../kube/object.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
 import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
-import { LEASE_NAME } from '../controller/lease.ts';
+import { leaderLease } from '../controller/lease.ts';
+import { oldestFirst } from '../controller/select.ts';
 
 /** A rollout as the API server stores it, and as it is read. */
 export interface FoundRollout {
@@ -71,7 +72,7 @@ export function rolloutOfNode(rollouts: readonly Rollout[], labels: Labels): Rol
     const isRefused = status.conditions?.some(({ type, reason }) => type === 'Stalled' && reason === 'Conflict');
     return !isDeleted && isRefused !== true && matchesLabels(spec.nodeSelector, labels);
   });
-  return selecting.toSorted((a, b) => (`${a.createdAt} ${a.name}` < `${b.createdAt} ${b.name}` ? -1 : 1))[0] ?? null;
+  return oldestFirst(selecting)[0] ?? null;
 }
 
 /** All rollouts, for commands that only mention them; none without the CustomResourceDefinition or the right to list them. */
@@ -92,8 +93,7 @@ export async function isControllerAlive(
   cluster: Cluster,
   { namespace, now }: { readonly namespace: string; readonly now: Date },
 ): Promise<boolean | null> {
-  const ref = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: LEASE_NAME };
-  const lease = await cluster.get(ref).catch((error: unknown) => {
+  const lease = await cluster.get(leaderLease(namespace)).catch((error: unknown) => {
     if (isAppError(error, 'CLUSTER_FORBIDDEN')) return undefined;
     throw error;
   });
@@ -107,6 +107,6 @@ export function controllerNotRunning(namespace: string) {
   return {
     level: 'warning',
     code: 'CONTROLLER_NOT_RUNNING',
-    message: `no controller has renewed its Lease ${namespace}/${LEASE_NAME} within the last minute, so no node is changed. Start one: kubeletadm controller install`,
+    message: `no controller has renewed its Lease ${namespace}/${leaderLease(namespace).name} within the last minute, so no node is changed. Start one: kubeletadm controller install`,
   } as const;
 }

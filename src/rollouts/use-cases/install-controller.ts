@@ -10,12 +10,13 @@ import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { describeRef, type KubeObject, refOf } from '../../kube/object.ts';
 import { findObjects } from '../../kubeadm/phases/find-objects.ts';
+import { listAt } from '../../kubelet/documents/values.ts';
 import { cordonOwner, isCordoned } from '../../maintenance/node-hold.ts';
 import { rolloutDefinition } from '../api/crd.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
 import { HOLD_PREFIX } from '../controller/change-nodes.ts';
 import { FINALIZER } from '../controller/controller.ts';
-import { LEASE_NAME } from '../controller/lease.ts';
+import { leaderLease } from '../controller/lease.ts';
 import { controllerObjects } from '../install/controller-objects.ts';
 
 /**
@@ -52,21 +53,20 @@ export async function planRemoval(cluster: Cluster, { removesDefinition }: { rea
   // Also those that this version cannot read.
   const rollouts = await listObjects(cluster, { apiVersion: ROLLOUT_API_VERSION, kind: ROLLOUT_KIND });
   if (removesDefinition && rollouts.length > 0) throw rolloutsExist(rollouts.map(({ metadata }) => metadata.name));
-  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: AGENT_NAMESPACE, name: LEASE_NAME };
   const kept = ['Namespace', ...(removesDefinition ? [] : [definition.kind])];
   const refs = [
     ...controllerObjects('')
       .filter(({ kind }) => !kept.includes(kind))
       .map(refOf)
       .toReversed(),
-    lease,
+    leaderLease(AGENT_NAMESPACE),
   ];
   const found = await Promise.all(refs.map((ref) => cluster.get(ref)));
   const changes = refs.flatMap((ref, i): readonly ObjectChange[] =>
     found[i] === null ? [] : [{ kind: 'delete-object', ref, reason: 'the controller is removed' }],
   );
   const names = namesOf(rollouts);
-  const endless = namesOf(rollouts.filter(({ metadata }) => JSON.stringify(metadata.finalizers ?? []).includes(FINALIZER)));
+  const endless = namesOf(rollouts.filter((rollout) => listAt(rollout, 'metadata.finalizers').includes(FINALIZER)));
   const nodes = await listObjects(cluster, { apiVersion: 'v1', kind: 'Node' });
   const cordoned = nodes.filter((node) => isCordoned(node) && cordonOwner(node)?.run.startsWith(HOLD_PREFIX));
   const left = [

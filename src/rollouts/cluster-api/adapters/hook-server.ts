@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { readRequestBody } from '../../../base/adapters/request-body.ts';
 import type { HookServers, ServingCertificate } from '../run-extension.ts';
 
 /** A request contains up to six objects of at most 1.5 MiB each. */
@@ -50,27 +51,16 @@ async function respond(
   if (path === '/healthz') return [200, 'ok'];
   if (request.method !== 'POST') return [405, 'method not allowed'];
   if (clientCaPem !== null && !(request.socket as TLSSocket).authorized) return [401, 'a client certificate is required'];
-  const text = await readBody(request);
+  const text = await readRequestBody(request, MAX_BYTES);
   if (text === null) return [413, `the request has more than ${MAX_BYTES} bytes`];
   const answered = await answer(path, text);
   if (answered === null) return [404, 'not found'];
   return 'invalid' in answered ? [400, answered.invalid] : [200, answered.response];
 }
 
-async function readBody(request: IncomingMessage): Promise<string | null> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_BYTES) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 function send(response: ServerResponse, status: number, body: string | object): void {
   if (response.destroyed) return;
   const [type, text] = typeof body === 'string' ? ['text/plain; charset=utf-8', `${body}\n`] : ['application/json', JSON.stringify(body)];
-  const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text), ...(status === 413 ? { connection: 'close' } : {}) };
+  const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text) };
   response.writeHead(status, headers).end(text);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { rolloutDefinition } from '../../../../src/rollouts/api/crd.ts';
-import { LEASE_NAME } from '../../../../src/rollouts/controller/lease.ts';
+import { leaderLease } from '../../../../src/rollouts/controller/lease.ts';
 import { watchRollouts } from '../../../../src/rollouts/use-cases/watch-rollouts.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
@@ -32,8 +32,8 @@ describe('watchRollouts', () => {
   it('reports whether a controller renews its Lease', async () => {
     const clock = virtualClock();
     const spec = { holderIdentity: 'controller-1', renewTime: clock.now().toISOString() };
-    const metadata = { name: LEASE_NAME, namespace: 'kubeletadm-system' };
-    const cluster = fakeCluster({ objects: [NAMESPACE, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }] });
+    const { apiVersion, kind, ...metadata } = leaderLease('kubeletadm-system');
+    const cluster = fakeCluster({ objects: [NAMESPACE, { apiVersion, kind, metadata, spec }] });
     await cluster.create(rolloutDefinition());
     const stop = new AbortController();
     // The sleep between two polls lets the time pass, and the Lease is not renewed.
