@@ -6,8 +6,8 @@ import type { Reporter } from '../../base/reporter.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { AgentHostPort } from '../../dynamic/ports.ts';
+import { connectFromPod } from '../../kubeadm/use-cases/connect-from-pod.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import { connectFromPod } from '../use-cases/run-rollout-controller.ts';
 import { type HookAnswer, hookAnswers } from './hooks.ts';
 import type { UpdateSettings } from './update-machine.ts';
 

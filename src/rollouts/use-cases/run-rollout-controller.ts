@@ -3,10 +3,9 @@ import type { ListenAddress, LocalServers } from '../../base/local-server.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { serveEndpoints } from '../../base/serve-endpoints.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
-import type { Cluster } from '../../kube/cluster.ts';
-import { inClusterKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { connectFromPod } from '../../kubeadm/use-cases/connect-from-pod.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { answerRequest } from '../controller/http-endpoints.ts';
 import { ControllerMetrics } from '../controller/metrics.ts';
 import { runController } from '../controller/run-controller.ts';
@@ -67,16 +66,4 @@ async function control(
   } finally {
     await connected.close();
   }
-}
-
-/** Connects with a kubeconfig; without one and in a pod, with the service account of the pod. @throws AppError the errors of `openCluster` */
-export async function connectFromPod(
-  services: OpenClusterPorts,
-  named: KubeconfigRequest,
-  reporter: Reporter,
-): Promise<{ readonly cluster: Cluster; readonly tlsServerName?: string | undefined }> {
-  const own = named.kubeconfig === undefined && services.env.KUBECONFIG === undefined ? inClusterKubeconfig(services.env) : null;
-  if (own !== null) return { cluster: await services.connectCluster({ kubeconfig: own }) };
-  const { cluster, tlsServerName } = await openCluster(services, named, { writes: reporter });
-  return { cluster: cluster as Cluster, tlsServerName };
 }
