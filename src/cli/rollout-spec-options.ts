@@ -40,7 +40,8 @@ export function canariesOf(options: CommandOptions): CreateRequest['canaries'] {
 }
 
 /** Options of `dynamic assign` that have no field in a rollout. */
-const NOT_IN_ROLLOUTS = ['allowPodLoss', 'force', 'gates', 'ignoreWindow', 'backend', 'report', 'serve', 'reason'] as const;
+const NOT_IN_ROLLOUTS: readonly string[] =
+  'allowPodLoss skipValidation force gates ignoreWindow backend report serve reason exitCode showOrigin'.split(' ');
 
 /**
  * `dynamic assign --selector L --rollout NAME`.

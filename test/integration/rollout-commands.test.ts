@@ -1,18 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { Clock } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
-import { runCli } from '../../src/cli/run.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
-import { createServices } from '../../src/wiring.ts';
 import { type RolloutWorld, rolloutWorld, type WorldController } from '../support/rollout-world.ts';
-import { TextSink } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-cli.ts';
 import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
 const NODES = ['n1', 'n2', 'n3', 'n4'];
@@ -31,20 +28,13 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Runs a command line. */
 async function command(argv: readonly string[], clock?: Clock) {
-  const [stdout, stderr] = [new TextSink(), new TextSink()];
-  const services = createServices({
-    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
-    stdin: Readable.from(['']),
-    stdout,
-    stderr,
-    signal: new AbortController().signal,
+  return runCommand(argv, {
+    env: { HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+    services: () => ({
+      ...(clock === undefined ? {} : { clock }),
+      connectCluster: async () => ({ ...world.cluster, close: async () => {} }),
+    }),
   });
-  const touching = {
-    ...(clock === undefined ? {} : { clock }),
-    connectCluster: async () => ({ ...world.cluster, close: async () => {} }),
-  };
-  const code = await runCli(argv, { ...services, ...touching }, '0.0.0-test');
-  return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
 /** Runs `rollout ...`; the controller works while the command waits. */
@@ -395,6 +385,8 @@ describe('dynamic assign --rollout', () => {
     ['node names', ['n1'], /--rollout requires --selector/],
     ['hosts of a fleet file', ['--selector', 'pool=even', '--group', 'edge'], /selected in more than one way/],
     ['an option that a rollout does not have', ['--selector', 'pool=even', '--allow-pod-loss'], /--allow-pod-loss cannot be combined with/],
+    ['a configuration that the kubelet rejects', ['--selector', 'pool=even', '--skip-validation'], /--skip-validation cannot be combined/],
+    ['the exit code of a dry run', ['--selector', 'pool=even', '--dry-run', '--exit-code'], /--exit-code cannot be combined/],
     ['nodes of different zones together', ['--selector', 'pool=even', '--order', 'spread'], /--order spread cannot be combined/],
   ])('refuses %s', async (_, argv, message) => {
     const { code, stderr } = await assign(...argv);
