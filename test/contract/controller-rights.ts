@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { UNAVAILABLE_REASON } from '../../src/dynamic/agent/status.ts';
 import { planMissingRights, restoreRights } from '../../src/dynamic/use-cases/restore-agent-rights.ts';
 import { readNodes } from '../../src/dynamic/workflows/read-nodes.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
-import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { CONTROLLER_USER, installController, recordingForbidden } from '../support/controller-account.ts';
+import { controllerPorts } from '../support/controller-ports.ts';
 import { createAgentNode, reportTrials } from '../support/stand-in-reports.ts';
 import { everything, type Right, rightsOf } from './agent-rights.ts';
 
@@ -106,16 +105,9 @@ export function controllerRightsContract(name: string, start: () => Promise<Worl
       const stop = new AbortController();
       const issues: string[] = [];
       const running = runController(
-        {
-          cluster: limited.cluster,
-          clock: systemClock,
-          self: { name: 'controller@test', id: 1, machine: 'test', isRunning: () => true },
-          signal: stop.signal,
-          random: Math.random,
-          metrics: new ControllerMetrics(),
-          web: { get: () => Promise.reject(new Error('no gate is declared')) },
-          reporter: { report: ({ level, message }) => (level === 'warning' ? issues.push(message) : undefined) },
-        },
+        controllerPorts(limited.cluster, stop.signal, ({ level, message }) => {
+          if (level === 'warning') issues.push(message);
+        }),
         { namespace: OWN, identity: 'controller-1' },
       );
       try {

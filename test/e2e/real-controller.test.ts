@@ -4,18 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
-import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { planInstallation } from '../../src/rollouts/use-cases/install-controller.ts';
 import { defineRollouts, rolloutsApiContract } from '../contract/rollouts-api.ts';
 import { TEST_IMAGE } from '../support/controller-account.ts';
+import { controllerPorts } from '../support/controller-ports.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { builtProgram } from '../support/run-bundle.ts';
@@ -155,21 +153,10 @@ describe.skipIf(requirement('rollouts on a real kube-apiserver', missing))('roll
     const leaders: string[] = [];
     const running = stops.map(({ signal }, i) =>
       runController(
-        {
-          cluster,
-          web: nodeHttpsClient({}),
-          metrics: new ControllerMetrics(),
-          clock: systemClock,
-          self: { name: 'controller@test', id: process.pid, machine: 'test', isRunning: () => true },
-          signal,
-          random: Math.random,
-          reporter: {
-            report: ({ code, message }) => {
-              if (code === 'LEADER' && message === 'this controller is the leader') leaders.push(`controller-${i}`);
-            },
-          },
-        },
-        { namespace: 'kubeletadm-system', identity: `controller-${i}`, approval: null },
+        controllerPorts(cluster, signal, ({ code, message }) => {
+          if (code === 'LEADER' && message === 'this controller is the leader') leaders.push(`controller-${i}`);
+        }),
+        { namespace: 'kubeletadm-system', identity: `controller-${i}` },
       ),
     );
     try {

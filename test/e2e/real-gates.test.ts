@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import { refOf } from '../../src/kube/object.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
 import type { RolloutStatus } from '../../src/rollouts/api/schema.ts';
-import { ControllerMetrics } from '../../src/rollouts/controller/metrics.ts';
 import { runController } from '../../src/rollouts/controller/run-controller.ts';
 import { defineRollouts } from '../contract/rollouts-api.ts';
+import { controllerPorts } from '../support/controller-ports.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { createAgentNode, reportTrials } from '../support/stand-in-reports.ts';
@@ -23,19 +21,7 @@ describe.skipIf(requirement('gates on a real kube-apiserver', missing))('gates o
     const stop = new AbortController();
     const simulated = reportTrials(cluster, stop.signal);
     const start = (identity: string, signal: AbortSignal): Promise<void> =>
-      runController(
-        {
-          cluster,
-          web: nodeHttpsClient({}),
-          metrics: new ControllerMetrics(),
-          clock: systemClock,
-          self: { name: 'controller@test', id: process.pid, machine: 'test', isRunning: () => true },
-          signal,
-          random: Math.random,
-          reporter: { report: () => undefined },
-        },
-        { namespace: 'kubeletadm-system', identity },
-      );
+      runController(controllerPorts(cluster, signal), { namespace: 'kubeletadm-system', identity });
     const jobs = async () => (await cluster.list({ apiVersion: 'batch/v1', kind: 'Job', namespace: 'default' })).items;
     const status = async () => ((await cluster.get(rolloutRef('pods')))?.status ?? {}) as RolloutStatus;
     const endJobs = async (): Promise<void> => {

@@ -1,16 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import { runCli } from '../../src/cli/run.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
 import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
-import { createServices } from '../../src/wiring.ts';
-import { TextSink } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-cli.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
 import { TOKEN_KUBECONFIG } from '../support/token-kubeconfig.ts';
 
@@ -49,17 +46,10 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     return run('--file', file, ...options);
   };
   const run = async (...options: readonly string[]) => {
-    const [stdout, stderr] = [new TextSink(), new TextSink()];
-    const services = createServices({
-      env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
-      stdin: Readable.from(['']),
-      stdout,
-      stderr,
-      signal: new AbortController().signal,
+    return runCommand(['dynamic', 'assign', ...NODES, ...options], {
+      env: { HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+      services: () => ({ clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) }),
     });
-    const ports = { clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) };
-    const code = await runCli(['dynamic', 'assign', ...NODES, ...options], { ...services, ...ports }, '0.0.0-test');
-    return { code, stdout: stdout.text, stderr: stderr.text };
   };
   const annotation = async (name: string): Promise<readonly (string | null)[]> => {
     const nodes = await Promise.all(NODES.map((node) => fleet.cluster.get({ apiVersion: 'v1', kind: 'Node', name: node })));

@@ -262,33 +262,28 @@ class World {
   }
 }
 
+/** Checks that all nodes have the revision after random events. */
+function endsAtRevision(world: World, seed: number): void {
+  for (let i = 0; i < 150; i++) world.happen();
+  world.settle();
+  const wrong = [...world.nodes.values()].filter(({ runs }) => !sameSource(runs, sourceOf(world.revision)));
+  expect(
+    wrong.map(({ name }) => name),
+    `seed ${seed}: ${JSON.stringify(world.status)}`,
+  ).toEqual([]);
+  expect(world.status.phase, `seed ${seed}`).toBe('Complete');
+}
+
 describe('reconcile, with events in random order', () => {
   it('never makes more nodes unavailable than permitted, changes new nodes first, and always ends at the revision', () => {
-    for (let seed = 1; seed <= 60; seed++) {
-      const world = new World(seed);
-      for (let i = 0; i < 150; i++) world.happen();
-      world.settle();
-      const wrong = [...world.nodes.values()].filter(({ runs }) => !sameSource(runs, sourceOf(world.revision)));
-      expect(
-        wrong.map(({ name }) => name),
-        `seed ${seed}: ${JSON.stringify(world.status)}`,
-      ).toEqual([]);
-      expect(world.status.phase, `seed ${seed}`).toBe('Complete');
-    }
+    for (let seed = 1; seed <= 60; seed++) endsAtRevision(new World(seed), seed);
   });
 
   it('starts a batch only in a window and after the gate of the previous one, and always ends at the revision', () => {
     let [batches, gates] = [0, 0];
     for (let seed = 1; seed <= 60; seed++) {
       const world = new World(seed, true);
-      for (let i = 0; i < 150; i++) world.happen();
-      world.settle();
-      const wrong = [...world.nodes.values()].filter(({ runs }) => !sameSource(runs, sourceOf(world.revision)));
-      expect(
-        wrong.map(({ name }) => name),
-        `seed ${seed}: ${JSON.stringify(world.status)}`,
-      ).toEqual([]);
-      expect(world.status.phase, `seed ${seed}`).toBe('Complete');
+      endsAtRevision(world, seed);
       batches += world.status.batch?.number ?? 0;
       gates += world.jobs.size;
     }
