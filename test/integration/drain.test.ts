@@ -101,6 +101,20 @@ describe('drain, uncordon and maintenance against the API server double', () => 
     expect(await run('uncordon', 'n1')).toMatchObject({ code: 0, stdout: 'n1: unchanged: it is not cordoned\n' });
   });
 
+  it('removes what a killed run has left also from a node that others have cordoned since', async () => {
+    const left = ['DrainInProgress', 'MaintenancePlanned'].map((type) => ({
+      type,
+      status: 'True',
+      message: 'kubeletadm: a test, by ann@host',
+    }));
+    store({ ...drainNode('n1'), spec: { unschedulable: true }, status: { conditions: [{ type: 'Ready', status: 'True' }, ...left] } });
+    const state = 'n1: refused: it is cordoned, not by kubeletadm';
+    const stdout = `${state}; the conditions MaintenancePlanned, DrainInProgress were removed\n`;
+    expect(await run('uncordon', 'n1')).toMatchObject({ code: 3, stdout });
+    expect([lifecycle('n1'), node('n1').spec.unschedulable]).toEqual([[], true]);
+    expect(await run('uncordon', 'n1')).toMatchObject({ code: 3, stdout: `${state}\n` });
+  });
+
   it('uncordons no node that others have cordoned', async () => {
     store({ ...drainNode('n1'), spec: { unschedulable: true } });
     expect(await run('drain', 'n1')).toMatchObject({ code: 0 });

@@ -118,17 +118,23 @@ export async function uncordonChosenNodes(services: NodeCommandPorts, { choice, 
       const { name } = node.metadata;
       const mayRelease = (owner: CordonOwner): boolean => owner.isKept || isAbandoned(owner, { self, now: clock.now() });
       if (await releaseHold(cluster, name, mayRelease)) results.push({ node: name, state: 'uncordoned', why: '' });
-      else if (await removePlanned(cluster, name, hasOwnCondition))
-        results.push({ node: name, state: 'unchanged', why: 'it is not cordoned; the condition MaintenancePlanned was removed' });
-      else results.push({ node: name, ...whyCordoned(node) });
+      else {
+        const isRemoved = await removePlanned(cluster, name, (now) => ownConditions(now).length > 0);
+        const { state, why } = whyCordoned(node);
+        results.push({ node: name, state, why: isRemoved ? `${why}; ${removedText(ownConditions(node))}` : why });
+      }
     }
     return results;
   };
   return withCluster(services, access, uncordon, reporter);
 }
 
-function hasOwnCondition(node: KubeObject): boolean {
-  return LIFECYCLE_CONDITIONS.some((type) => conditionOf(node, type)?.message?.startsWith(CONDITION_MARK) === true);
+function ownConditions(node: KubeObject): readonly string[] {
+  return LIFECYCLE_CONDITIONS.filter((type) => conditionOf(node, type)?.message?.startsWith(CONDITION_MARK) === true);
+}
+
+function removedText(types: readonly string[]): string {
+  return types.length === 1 ? `the condition ${types[0]} was removed` : `the conditions ${types.join(', ')} were removed`;
 }
 
 function whyCordoned(node: KubeObject): Pick<UncordonedNode, 'state' | 'why'> {
