@@ -3,7 +3,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 
 /** Written from the API types of kubernetes-sigs/cluster-api (api/core, api/bootstrap/kubeadm and api/runtime/hooks, main of 2026-08). */
 export const HOOKS_API_VERSION = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
-export const PATCH_FILE = '/etc/kubernetes/patches/kubeletconfiguration.yaml';
+const PATCH_FILE = '/etc/kubernetes/patches/kubeletconfiguration.yaml';
 export const UPDATE_IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
 
 export interface ObjectOptions {

@@ -2,7 +2,7 @@ import type { LocalResponse } from '../../base/local-server.ts';
 import { hasSignal } from '../../kubelet/health/assess.ts';
 import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
-import { type AgentCounters, NO_COUNTERS } from './agent-counters.ts';
+import type { AgentCounters } from './agent-counters.ts';
 import { type AccessProblem, describeAccess } from './cluster-access.ts';
 import { type AgentState, type Fault, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
@@ -56,7 +56,7 @@ const REJECTIONS: readonly Fault['code'][] = [
  * with it.
  * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
  */
-export function renderAgentMetrics(state: AgentState, counters: AgentCounters = NO_COUNTERS): string {
+export function renderAgentMetrics(state: AgentState, counters: AgentCounters): string {
   const { assigned, active, lastKnownGood, error } = configStatusOf(state);
   return [
     ...series(

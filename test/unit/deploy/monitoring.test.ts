@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import * as z from 'zod';
+import { NO_COUNTERS } from '../../../src/dynamic/agent/agent-counters.ts';
 import { renderAgentMetrics } from '../../../src/dynamic/agent/http-endpoints.ts';
 import { newAgentState } from '../../../src/dynamic/agent/state.ts';
 import { ControllerMetrics } from '../../../src/rollouts/controller/metrics.ts';
@@ -31,7 +32,7 @@ const dashboard = z.looseObject({
 });
 
 async function exported(): Promise<string> {
-  return renderAgentMetrics(newAgentState(0)) + (await new ControllerMetrics().text());
+  return renderAgentMetrics(newAgentState(0), NO_COUNTERS) + (await new ControllerMetrics().text());
 }
 
 /** The metrics of an expression, without the suffixes of a histogram. */
@@ -74,7 +75,7 @@ describe.skipIf(requirement('alert rules with promtool', missing))('promtool', (
 
   it('accepts the rules, and the metrics of agent and controller', async () => {
     expect(run(['check', 'rules', RULES])).toBe('ok');
-    expect(run(['check', 'metrics'], renderAgentMetrics(newAgentState(0)))).toBe('ok');
+    expect(run(['check', 'metrics'], renderAgentMetrics(newAgentState(0), NO_COUNTERS))).toBe('ok');
     const metrics = new ControllerMetrics();
     metrics.leads(true);
     metrics.reconciled(0.1);
