@@ -110,9 +110,14 @@ export async function hostThrough(
   target: HostTarget,
   reporter: Reporter | undefined,
 ): Promise<Host> {
-  const [{ hostOverTransport }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
+  // Awaited together: the transport may fail before the modules are loaded.
+  const [reached, { hostOverTransport }, { randomUUID }] = await Promise.all([
+    transport,
+    import('./host/host-over-transport.ts'),
+    import('node:crypto'),
+  ]);
   const { rootDir, commandTimeoutMs = target.member?.ssh.commandTimeoutMs } = target;
-  return hostOverTransport(await transport, {
+  return hostOverTransport(reached, {
     rootDir,
     commandTimeoutMs,
     nonce: randomUUID,
