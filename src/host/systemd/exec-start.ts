@@ -41,7 +41,7 @@ export function execStartWords(
   hostname: string | null = null,
 ): readonly CommandLineWord[] | null {
   const directives = placedDirectives(unitFiles);
-  const command = execStartOf(unitFiles);
+  const command = lastOf(directives, 'ExecStart').at(-1);
   if (command === undefined) return null;
   const [, prefix = '', line = ''] = /^([-@:+!|]*)(.*)$/s.exec(command.value) ?? [];
   const words = firstCommand(splitUnitWords(line)).map((word) => expandSpecifiers(word, hostname));

@@ -176,6 +176,8 @@ export interface Gate {
 export interface Catalogue {
   readonly fields: ReadonlyMap<string, FieldEntry>;
   readonly flags: ReadonlyMap<string, FlagEntry>;
+  /** The flags by spelling, with `-` in place of `_`, and by shorthand. */
+  readonly flagsBySpelling: ReadonlyMap<string, readonly FlagEntry[]>;
   readonly gates: ReadonlyMap<string, GateEntry>;
   /** The few gates that need other gates. */
   readonly dependentGates: readonly GateEntry[];

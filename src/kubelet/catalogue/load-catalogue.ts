@@ -38,6 +38,7 @@ function makeCatalogue(entries: {
   return {
     fields,
     flags,
+    flagsBySpelling: bySpelling(entries.flags),
     gates,
     dependentGates: entries.gates.filter(({ dependencies }) => dependencies !== undefined),
     field: (path, minor) => fieldsOf(minor).get(path) ?? null,
@@ -46,6 +47,14 @@ function makeCatalogue(entries: {
     defaultedFields: byMinor((minor) => defaultedFieldsOf(fieldsOf(minor).values())),
     configurationType: byMinor((minor) => configurationTypeOf(fieldsOf(minor).values())),
   };
+}
+
+function bySpelling(entries: readonly FlagEntry[]): ReadonlyMap<string, readonly FlagEntry[]> {
+  const found = new Map<string, FlagEntry[]>();
+  for (const entry of entries)
+    for (const key of [entry.flag.replaceAll('_', '-'), ...(entry.shorthand === undefined ? [] : [entry.shorthand])])
+      found.set(key, [...(found.get(key) ?? []), entry]);
+  return found;
 }
 
 /** Computes knowledge about a minor at its first use: rules look up the same entries for each file. */

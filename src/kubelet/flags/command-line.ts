@@ -57,11 +57,8 @@ function takesNextWord(entry: FlagEntry | undefined, next: string | undefined): 
  * @returns undefined if no minor has the flag
  */
 export function findFlag(name: string, { catalogue, minor }: KubeletReader): FlagEntry | undefined {
-  const desired = flagKey(name);
   const written = name.replace(/^-+|=[\s\S]*$/g, '');
-  const isMeant = ({ flag, shorthand }: FlagEntry): boolean =>
-    flagKey(flag) === desired || (shorthand !== undefined && shorthand === desired);
-  const found = [...catalogue.flags.values()].filter(isMeant);
+  const found = catalogue.flagsBySpelling.get(flagKey(name)) ?? [];
   return found.find(({ flag }) => catalogue.flag(flag, minor) !== null) ?? found.find(({ flag }) => flag === written) ?? found.at(-1);
 }
 
