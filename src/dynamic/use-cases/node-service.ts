@@ -3,8 +3,7 @@ import type { Impact } from '../../host/plan/impact.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
-import type { HoldRun } from '../../maintenance/drain/hold.ts';
-import { plannedDrains } from '../../maintenance/drain/planned-drains.ts';
+import type { PlannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import { nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import { isRolledBack } from '../status/assess-node-config.ts';
 import type { RolloutOutcome, RolloutPorts } from '../workflows/rollout.ts';
@@ -12,7 +11,7 @@ import type { RolloutOutcome, RolloutPorts } from '../workflows/rollout.ts';
 /** How the nodes of a rollout are drained, and the impact of the assignment on each. */
 export interface NodeDraining {
   readonly policy: NonNullable<RunSettings['drain']>;
-  readonly run: HoldRun;
+  readonly planned: PlannedDrains;
   /** The nodes that will be drained. */
   readonly toDrain?: readonly string[];
   /** Undefined: unknown. */
@@ -44,9 +43,9 @@ export function nodeService(
   cluster: Cluster,
   draining: NodeDraining | undefined,
 ): NodeService {
-  const ports = draining && { cluster, run: draining.run, signal, reporter };
-  const holds = ports && nodeHolds(ports, draining.policy);
-  const planned = draining && plannedDrains(draining.run);
+  const { planned } = draining ?? {};
+  const ports = planned && { cluster, run: planned.run, signal, reporter };
+  const holds = draining && ports && nodeHolds(ports, draining.policy);
   const returns: Promise<void>[] = [];
   /** Nodes whose earlier change was not verified: a later change that did not touch the node does not verify it. */
   const unproven = new Set<string>();

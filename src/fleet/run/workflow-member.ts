@@ -20,7 +20,7 @@ import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
 import { drainForecastWarning, drainUnknownWarning, nodeLeftBefore } from '../../maintenance/drain/drain-problems.ts';
 import { requireEtcdMembers } from '../../maintenance/drain/etcd-members.ts';
-import { type HoldRun, nodeRef } from '../../maintenance/drain/hold.ts';
+import { nodeRef } from '../../maintenance/drain/hold.ts';
 import type { PlannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import type { RunForecast } from '../../maintenance/drain/run-forecast.ts';
 import { whileDrained } from '../../maintenance/drain/while-drained.ts';
@@ -50,8 +50,6 @@ export interface WorkflowMember {
 /** How nodes of a run are drained before their change. */
 export interface Draining {
   readonly policy: NonNullable<RunSettings['drain']>;
-  /** Absent: the drains are only forecast. */
-  readonly run?: HoldRun;
   /** Absent: the drains are only forecast. */
   readonly planned?: PlannedDrains;
   /** Reads the cluster once for all hosts. Absent: nodes are drained. */
@@ -116,7 +114,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
           isNodeDown: async (waitMs) => {
             // Closed: its Node cannot be read any more.
             if (hasOwn && own === null) return true;
-            const node = { cluster: own ?? member.cluster, node: claim.node(), run: member.draining?.run?.run ?? null, hasFailed };
+            const node = { cluster: own ?? member.cluster, node: claim.node(), run: member.draining?.planned?.run.run ?? null, hasFailed };
             return isNodeDown({ ...ports, signal, host }, { ...node, waitMs });
           },
           release,
@@ -229,11 +227,14 @@ async function drained(
 ): Promise<HostPlan> {
   const { cluster, reporter } = context;
   const impact = impactOfPlan(plan);
-  if (draining?.run !== undefined && draining.controlPlanes !== undefined && cluster !== null && node !== null && hasChanges(plan)) {
+  const { planned } = draining ?? {};
+  if (draining === undefined || planned === undefined) return change();
+  const { run } = planned;
+  if (draining.controlPlanes !== undefined && cluster !== null && node !== null && hasChanges(plan)) {
     const controlPlanes = await unlessRefused(draining.controlPlanes(cluster));
-    if (controlPlanes?.has(node) === true) await requireEtcdMembers({ cluster, run: draining.run, signal, reporter }, node);
+    if (controlPlanes?.has(node) === true) await requireEtcdMembers({ cluster, run, signal, reporter }, node);
   }
-  if (draining?.run === undefined || !needsDrain(impact)) return change();
+  if (!needsDrain(impact)) return change();
   if (cluster === null || node === null) {
     const why = cluster === null ? 'the cluster is not reached' : 'the name of its Node is unknown';
     reporter.report({ level: 'warning', ...drainUnknownWarning(context.host.name, why) });
@@ -242,9 +243,9 @@ async function drained(
   // Exit code 5: rolled back, and verified; 2 and 3: refused before any change.
   const isRestored = ({ exitCode }: AppError): boolean => [2, 3, 5].includes(exitCode) || start.isUnused();
   try {
-    return await whileDrained({ cluster, run: draining.run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);
+    return await whileDrained({ cluster, run, signal, reporter }, { node, impact, isRestored }, draining.policy, change);
   } finally {
-    await draining.planned?.remove(node);
+    await planned.remove(node);
   }
 }
 

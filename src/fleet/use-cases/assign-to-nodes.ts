@@ -133,8 +133,8 @@ export async function assignToNodes(
       if (isChange && !(await view.approve(planned))) throw declined(`dynamic ${command}`);
     }
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
-    const { policy, run = null } = (await drainingOf(services, request.run, names.length)) ?? {};
-    const draining = policy === undefined || run === null ? undefined : { policy, run };
+    const { policy, planned } = (await drainingOf(services, request.run, names.length)) ?? {};
+    const draining = policy && planned && { policy, planned };
     return {
       kind: 'ended' as const,
       end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining, gates }),

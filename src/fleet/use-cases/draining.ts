@@ -34,7 +34,7 @@ export async function drainingOf(
     return { policy, controlPlanes, forecast: memoized((cluster) => readRunForecast(cluster, policy, own)) };
   }
   const run = { run: await newId(), self, clock, reason: 'change of the kubelet configuration' };
-  return { policy, controlPlanes, run, planned: plannedDrains(run), leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
+  return { policy, controlPlanes, planned: plannedDrains(run), leftCordoned: memoized((cluster) => leftCordoned(cluster, run)) };
 }
 
 /** The forecast of the drains of a planned run; null: no node is drained, or the drains are not known. */

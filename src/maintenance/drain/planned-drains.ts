@@ -12,6 +12,7 @@ import { conditionMessage, type HoldRun, setConditions, withNode } from './hold.
  * of the API server are ignored: the condition only informs others.
  */
 export interface PlannedDrains {
+  readonly run: HoldRun;
   /** Nodes that others hold, and those that are cordoned already, get no condition. */
   add(cluster: Cluster, nodes: readonly string[]): Promise<void>;
   remove(node: string): Promise<void>;
@@ -34,6 +35,7 @@ export function plannedDrains(run: HoldRun): PlannedDrains {
     if (cluster !== undefined) await unlessRefused(removePlanned(cluster, name, (node) => plannedBy(node) === message));
   };
   return {
+    run,
     add: async (cluster, nodes) => {
       const added = nodes.filter((name) => !planned.has(name));
       for (const name of added) planned.set(name, cluster);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { workflowMember } from '../../../src/fleet/run/workflow-member.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { plannedDrains } from '../../../src/maintenance/drain/planned-drains.ts';
 import { CORDON_ANNOTATION } from '../../../src/maintenance/node-hold.ts';
 import { drainNode } from '../../support/drain-objects.ts';
 import { drainWorld, put } from '../../support/drain-world.ts';
@@ -37,7 +38,7 @@ async function isDownAfterFailure(
     cluster: isOwn ? null : cluster,
     ...(isOwn ? { clusterOf: async () => cluster } : {}),
     clock,
-    draining: { policy: { isAllowed: true, isForced: false, timeoutMs: 60_000 }, run: world.run },
+    draining: { policy: { isAllowed: true, isForced: false, timeoutMs: 60_000 }, planned: plannedDrains(world.run) },
     planHost: async ({ claim }) => {
       claim?.set('h1', { nodeName: 'n1', isProven: true, machineId: 'a' });
       const failed = async () => Promise.reject(new AppError({ code: 'FAILED', message: 'a test' }, { exitCode }));
