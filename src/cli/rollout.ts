@@ -148,7 +148,7 @@ async function warnWithoutController(
 ): Promise<void> {
   const namespace = namespaceOf(rollout);
   if ((await isControllerAlive(cluster, { namespace, now: services.clock.now() })) === false)
-    reporter.report(controllerNotRunning(namespace));
+    reporter.report({ level: 'warning', ...controllerNotRunning(namespace) });
 }
 
 function statusText(rollout: Rollout, now: Date): string {

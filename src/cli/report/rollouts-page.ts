@@ -8,6 +8,7 @@ import { type Rollout, readRollout } from '../../rollouts/api/rollout.ts';
 import type { ListedNode, RolloutStatus } from '../../rollouts/api/schema.ts';
 import { selectNodes } from '../../rollouts/controller/select.ts';
 import { type RolloutNode, rolloutNodes } from '../../rollouts/reconcile/rollout-nodes.ts';
+import { controllerNamespace, controllerNotRunning } from '../../rollouts/use-cases/find-rollouts.ts';
 import { presentRevision, revisionState, revisionsIn } from '../../rollouts/use-cases/rollout-revisions.ts';
 import { rolloutEnd, rolloutPhase } from '../../rollouts/use-cases/wait-for-rollout.ts';
 import type { RolloutObjects } from '../../rollouts/use-cases/watch-rollouts.ts';
@@ -67,7 +68,10 @@ interface ShownRollout {
 export function rolloutsPage(objects: RolloutObjects, cluster: ClusterName, version: string): PageTexts {
   const { shown, errors } = shownRollouts(objects);
   const issues = objects.issues.map(({ host: _, ...problem }) => ({ severity: 'error' as const, hosts: [], problem }));
-  const warnings = objects.isControllerAlive === false && shown.length > 0 ? [CONTROLLER_NOT_RUNNING] : [];
+  const warnings: readonly SharedProblem[] =
+    objects.isControllerAlive === false && shown.length > 0
+      ? [{ severity: 'warning', hosts: [], problem: controllerNotRunning(controllerNamespace(objects.revisions)) }]
+      : [];
   const problems = problemsView([...issues, ...shown.flatMap(rolloutProblems), ...errors, ...warnings], 'node', '–');
   const nodes = shown.flatMap((one) => one.nodes);
   const others = objects.nodes.length - new Set(nodes.map(({ name }) => name)).size;
@@ -125,16 +129,6 @@ function problemOf(
 ): SharedProblem {
   return { severity, hosts, problem: { ...problem, path: `rollout ${name}` } };
 }
-
-const CONTROLLER_NOT_RUNNING: SharedProblem = {
-  severity: 'warning',
-  hosts: [],
-  problem: {
-    code: 'CONTROLLER_NOT_RUNNING',
-    message: 'no controller has renewed its Lease within the last minute, so no node is changed',
-    hint: 'Start one: kubeletadm controller install',
-  },
-};
 
 /** The failed nodes by cause, and why the rollout has stopped. */
 function rolloutProblems({ rollout, nodes }: ShownRollout): readonly SharedProblem[] {

@@ -65,12 +65,11 @@ export async function createRollout(services: Ports, request: CreateRolloutReque
     const object = canaries === undefined ? given : withCanaries(given, canaries, items);
     const others = (await listRollouts(cluster)).map(({ rollout }) => rollout).filter(({ name }) => name !== request.name);
     const isAlive = await isControllerAlive(cluster, { namespace, now: services.clock.now() });
-    const { level: _, ...notRunning } = controllerNotRunning(namespace);
-    if (isAlive === false && requiresController) throw new AppError(notRunning, { exitCode: 3 });
+    if (isAlive === false && requiresController) throw new AppError(controllerNotRunning(namespace), { exitCode: 3 });
     await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, push, reporter });
     if (push !== undefined && !dryRun) await performPush(cluster, push, reporter);
     const created = dryRun ? object : await cluster.create(object);
-    if (isAlive === false) reporter.report(controllerNotRunning(namespace));
+    if (isAlive === false) reporter.report({ level: 'warning', ...controllerNotRunning(namespace) });
     return created;
   } finally {
     await cluster.close();

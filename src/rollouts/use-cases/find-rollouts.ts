@@ -1,4 +1,5 @@
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Labels } from '../../kube/label-selector.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
@@ -102,11 +103,13 @@ export async function isControllerAlive(
   return Math.abs(now.getTime() - Date.parse(textAt(lease, 'spec.renewTime'))) < FRESH_MS;
 }
 
-/** For `rollout create` and `rollout status`: nothing happens without a controller. */
-export function controllerNotRunning(namespace: string) {
-  return {
-    level: 'warning',
-    code: 'CONTROLLER_NOT_RUNNING',
-    message: `no controller has renewed its Lease ${namespace}/${leaderLease(namespace).name} within the last minute, so no node is changed. Start one: kubeletadm controller install`,
-  } as const;
+/** Nothing happens to a rollout without a controller. */
+export function controllerNotRunning(namespace: string): Problem {
+  const message = `no controller has renewed its Lease ${namespace}/${leaderLease(namespace).name} within the last minute, so no node is changed. Start one: kubeletadm controller install`;
+  return { code: 'CONTROLLER_NOT_RUNNING', message };
+}
+
+/** The namespace of the controller, from ControllerRevisions that it has recorded; without any, the default. */
+export function controllerNamespace([revision]: readonly KubeObject[]): string {
+  return revision?.metadata.namespace ?? AGENT_NAMESPACE;
 }

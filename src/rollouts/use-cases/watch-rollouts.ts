@@ -1,12 +1,11 @@
 import type { RunTime } from '../../base/clock.ts';
 import { isAppError, type Problem } from '../../base/errors.ts';
-import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
 import { REVISION_LABEL } from '../controller/revision.ts';
-import { isControllerAlive } from './find-rollouts.ts';
+import { controllerNamespace, isControllerAlive } from './find-rollouts.ts';
 import { REVISION_KIND } from './rollout-revisions.ts';
 
 /** The objects that belong to rollouts, as the cluster showed them last. */
@@ -64,8 +63,7 @@ export function watchRollouts(cluster: Cluster, { clock, signal, random }: RunTi
   const listOf = (name: (typeof NAMES)[number]): readonly KubeObject[] => [...(objects[name]?.values() ?? [])];
   const pollLease = async (): Promise<void> => {
     while (!signal.aborted) {
-      // Revisions are in the namespace of their controller.
-      const namespace = listOf('revisions')[0]?.metadata.namespace ?? AGENT_NAMESPACE;
+      const namespace = controllerNamespace(listOf('revisions'));
       const alive = await isControllerAlive(cluster, { namespace, now: clock.now() }).catch(() => null);
       if (alive !== isAlive) version++;
       isAlive = alive;

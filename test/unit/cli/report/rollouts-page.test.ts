@@ -95,7 +95,9 @@ describe('the page of rollouts', () => {
     const objects = { ...edge({ observedGeneration: 0, phase: 'Complete' }), isControllerAlive: false };
     const { head, problems, rollouts } = pageOf(objects);
     expect(head).toMatch(/▸ edge: new .* Controller not running/);
-    expect(problems).toContain('warning – no controller has renewed its Lease within the last minute');
+    expect(problems).toContain(
+      'warning – no controller has renewed its Lease kubeletadm-system/kubeletadm-controller within the last minute',
+    );
     expect(rollouts).toContain('not processed yet by a controller');
   });
 
