@@ -1,4 +1,4 @@
-import type { ExitCode } from '../base/errors.ts';
+import { type ExitCode, unlessRefused } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
@@ -17,6 +17,7 @@ import type { Rollout } from '../rollouts/api/rollout.ts';
 import { ROLLOUT_API_VERSION } from '../rollouts/api/schema.ts';
 import { type CreateRolloutRequest, createRollout, nodeSelectorOf } from '../rollouts/use-cases/create-rollout.ts';
 import {
+  controllerNamespace,
   controllerNotRunning,
   type FoundRollout,
   findRollout,
@@ -24,7 +25,7 @@ import {
   listRollouts,
 } from '../rollouts/use-cases/find-rollouts.ts';
 import {
-  namespaceOf,
+  listRevisions,
   payloadChanges,
   type RolloutRevision,
   readRevisions,
@@ -146,7 +147,9 @@ async function warnWithoutController(
   rollout: Rollout,
   reporter: ReturnType<Services['reporter']>,
 ): Promise<void> {
-  const namespace = namespaceOf(rollout);
+  const revisions = await unlessRefused(listRevisions(cluster, rollout.name));
+  if (revisions === null) return;
+  const namespace = controllerNamespace(revisions);
   if ((await isControllerAlive(cluster, { namespace, now: services.clock.now() })) === false)
     reporter.report({ level: 'warning', ...controllerNotRunning(namespace) });
 }

@@ -45,9 +45,9 @@ const rollout = (...argv: readonly string[]) => {
 };
 
 /** A Lease that its holder renews all the time. */
-async function startLease(): Promise<void> {
+async function startLease(namespace = 'kubeletadm-system'): Promise<void> {
   const renewTime = world.fleet.clock.now().toISOString();
-  const metadata = { name: 'kubeletadm-controller', namespace: 'kubeletadm-system' };
+  const metadata = { name: 'kubeletadm-controller', namespace };
   const spec = { holderIdentity: 'controller-1', renewTime };
   await world.cluster.create({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
 }
@@ -223,6 +223,42 @@ describe('rollout status', () => {
     );
     const unknown = await rollout('status', 'none');
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringMatching(/no KubeletConfigRollout none exists.*ROLLOUT_NOT_FOUND/)]);
+  });
+});
+
+describe('a controller in another namespace', () => {
+  beforeEach(async () => {
+    const metadata = { name: 'pods', namespace: 'kubeletadm-system' };
+    const data = { kubelet: 'kind: KubeletConfigurationOverlay\napiVersion: kubeletadm.dev/v1alpha1\nmaxPods: 50\n' };
+    await world.cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, immutable: true, data });
+    await world.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-x' } });
+    controller = world.controller({ namespace: 'team-x' });
+  });
+
+  it('is found by the revisions that it records', async () => {
+    await world.create('edge', { nodeSelector: {}, payload: { configMapRef: { namespace: 'kubeletadm-system', name: 'pods' } } });
+    await controller.run(1);
+    const { stdout, stderr } = await rollout('status', 'edge');
+    expect([stdout, stderr]).toEqual([
+      expect.stringContaining('edge: Progressing'),
+      expect.stringContaining('has renewed its Lease team-x/kubeletadm-controller within the last minute'),
+    ]);
+    await startLease('team-x');
+    expect((await rollout('status', 'edge')).stderr).toBe('');
+    const { list } = world.cluster;
+    const forbidden = new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'controllerrevisions is forbidden' });
+    vi.spyOn(world.cluster, 'list').mockImplementation((kind, options) =>
+      kind.kind === 'ControllerRevision' ? Promise.reject(forbidden) : list(kind, options),
+    );
+    expect((await rollout('status', 'edge')).stderr).toBe('');
+  });
+
+  it('stays that of an overlay that it has not processed yet', async () => {
+    await world.create('edge', { nodeSelector: {}, payload: { configMapRef: { namespace: 'kubeletadm-system', name: 'pods' } } });
+    await controller.run(1);
+    await world.patch('edge', { payload: { configMapRef: null, overlay: { maxPods: 60 } } });
+    await startLease('team-x');
+    expect((await rollout('status', 'edge')).stderr).toBe('');
   });
 });
 

@@ -30,7 +30,7 @@ export interface RolloutWorld {
   prometheus: { value: string | null };
   /** The metrics of all controllers. */
   metrics(): Promise<string>;
-  controller(options?: { readonly cluster?: Cluster; readonly identity?: string }): WorldController;
+  controller(options?: { readonly cluster?: Cluster; readonly identity?: string; readonly namespace?: string }): WorldController;
   create(name: string, spec: JsonObject): Promise<void>;
   patch(name: string, spec: JsonObject): Promise<void>;
   status(name: string): Promise<RolloutStatus>;
@@ -64,7 +64,7 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
     cluster,
     prometheus,
     metrics: () => metrics.text(),
-    controller: ({ cluster: own = cluster, identity = `controller-${++serial}` } = {}) => {
+    controller: ({ cluster: own = cluster, identity = `controller-${++serial}`, namespace = NAMESPACE } = {}) => {
       const abort = new AbortController();
       const leadership = { identity, isValid: () => controlled.isLeader };
       const ports = {
@@ -75,7 +75,7 @@ export async function rolloutWorld(names: readonly string[], options: Parameters
         reporter: { report: () => undefined },
       };
       const controller = new RolloutController(ports, leadership, {
-        namespace: NAMESPACE,
+        namespace,
         wake: () => undefined,
         systemTime: fleet.clock.now,
         web,

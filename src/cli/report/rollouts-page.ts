@@ -6,10 +6,11 @@ import { describeSource } from '../../kubelet/layers/config-source.ts';
 import { describeWindow } from '../../maintenance/gates/windows.ts';
 import { type Rollout, readRollout } from '../../rollouts/api/rollout.ts';
 import type { ListedNode, RolloutStatus } from '../../rollouts/api/schema.ts';
+import { revisionName } from '../../rollouts/controller/revision.ts';
 import { selectNodes } from '../../rollouts/controller/select.ts';
 import { type RolloutNode, rolloutNodes } from '../../rollouts/reconcile/rollout-nodes.ts';
 import { controllerNamespace, controllerNotRunning } from '../../rollouts/use-cases/find-rollouts.ts';
-import { presentRevision, revisionState, revisionsIn } from '../../rollouts/use-cases/rollout-revisions.ts';
+import { revisionState, revisionsIn } from '../../rollouts/use-cases/rollout-revisions.ts';
 import { rolloutEnd, rolloutPhase } from '../../rollouts/use-cases/wait-for-rollout.ts';
 import type { RolloutObjects } from '../../rollouts/use-cases/watch-rollouts.ts';
 import type { PageTexts } from './render-report.ts';
@@ -271,7 +272,7 @@ function gateView({ name, batch, state, startedAt, endedAt, attempts, answer = '
 
 /** Newest first. */
 function revisionsView(rollout: Rollout, { revisions }: RolloutObjects) {
-  const present = presentRevision(rollout);
+  const present = revisionName(rollout);
   const all = revisionsIn(revisions, rollout).toReversed();
   const earlier = all.find(({ name }) => name !== present);
   const rows = all.map((revision) => {

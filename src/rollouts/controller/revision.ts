@@ -15,12 +15,21 @@ import type { Observed } from '../reconcile/observed.ts';
 /** On a ControllerRevision: the rollout that it belongs to. */
 export const REVISION_LABEL = 'kubeletadm.dev/rollout-name';
 
-/** Name and ConfigMap of the revision that `spec.payload` describes. Equal payloads have the same revision. */
-export function revisionOf({ name, spec: { payload } }: Rollout, namespace: string): Observed['revision'] {
-  const data = { payload: canonicalJson(payload) };
-  const revision = appendHash({ name, data });
-  if (payload.configMapRef !== undefined) return { name: revision, source: payload.configMapRef };
-  const map = appendHash({ name, data: overlayData(payload.overlay) });
+/** The name of the revision that `spec.payload` describes. Equal payloads have the same revision. */
+export function revisionName({ name, spec: { payload } }: Pick<Rollout, 'name' | 'spec'>): string {
+  return appendHash({ name, data: { payload: canonicalJson(payload) } });
+}
+
+/**
+ * Name and ConfigMap of the revision that `spec.payload` describes.
+ * @param namespace that of the controller, which has the ConfigMaps of overlays
+ */
+export function revisionOf(rollout: Rollout, namespace: string): Observed['revision'] {
+  const { name, spec } = rollout;
+  const { configMapRef, overlay } = spec.payload;
+  const revision = revisionName(rollout);
+  if (configMapRef !== undefined) return { name: revision, source: configMapRef };
+  const map = appendHash({ name, data: overlayData(overlay) });
   return { name: revision, source: { namespace, name: map, kubeletConfigKey: DEFAULT_CONFIG_KEY } };
 }
 

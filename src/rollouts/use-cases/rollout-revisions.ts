@@ -16,7 +16,7 @@ import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { type Rollout, rolloutRef } from '../api/rollout.ts';
 import { type RolloutSpec, rolloutSchema } from '../api/schema.ts';
 import { checkPayload } from '../controller/check-nodes.ts';
-import { payloadContent, REVISION_LABEL, revisionOf } from '../controller/revision.ts';
+import { payloadContent, REVISION_LABEL, revisionName, revisionOf } from '../controller/revision.ts';
 import { selectNodes } from '../controller/select.ts';
 import { type FoundRollout, findRollout, listRollouts } from './find-rollouts.ts';
 
@@ -32,8 +32,12 @@ export interface RolloutRevision {
 
 /** The revisions that the controller has recorded, oldest first. */
 export async function readRevisions(cluster: Cluster, rollout: Rollout): Promise<readonly RolloutRevision[]> {
-  const { items } = await cluster.list(REVISION_KIND, { labelSelector: `${REVISION_LABEL}=${rollout.name}` });
-  return revisionsIn(items, rollout);
+  return revisionsIn(await listRevisions(cluster, rollout.name), rollout);
+}
+
+/** In the namespace of their controller; also those of an earlier rollout of the same name. */
+export async function listRevisions(cluster: Cluster, name: string): Promise<readonly KubeObject[]> {
+  return (await cluster.list(REVISION_KIND, { labelSelector: `${REVISION_LABEL}=${name}` })).items;
 }
 
 export const REVISION_KIND = { apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
@@ -53,21 +57,11 @@ export function revisionsIn(objects: readonly KubeObject[], { name, uid }: Rollo
   return revisions.toSorted((a, b) => a.number - b.number);
 }
 
-/** The namespace of the controller that acts on a rollout. */
-export function namespaceOf({ spec, status }: Rollout): string {
-  return spec.payload.overlay === undefined ? AGENT_NAMESPACE : (status.updateConfigMap?.namespace ?? AGENT_NAMESPACE);
-}
-
-/** The name of the revision of `spec.payload`, which the controller may not have recorded yet. */
-export function presentRevision(rollout: Rollout): string {
-  return revisionOf(rollout, namespaceOf(rollout)).name;
-}
-
 export function revisionState(rollout: Rollout, { name }: RolloutRevision): 'failed' | 'current' | 'rolling out' | null {
   const { failedRevision, currentRevision } = rollout.status;
   if (name === failedRevision) return 'failed';
   if (name === currentRevision) return 'current';
-  return name === presentRevision(rollout) ? 'rolling out' : null;
+  return name === revisionName(rollout) ? 'rolling out' : null;
 }
 
 /**
@@ -105,7 +99,7 @@ async function fieldsOf(cluster: Cluster, { overlay, configMapRef }: RolloutSpec
  * @throws AppError ROLLOUT_NO_REVISION (exit code 2)
  */
 function chosenRevision(rollout: Rollout, revisions: readonly RolloutRevision[], number: number | undefined): RolloutRevision {
-  const present = presentRevision(rollout);
+  const present = revisionName(rollout);
   const found = number === undefined ? revisions.findLast(({ name }) => name !== present) : revisions.find((one) => one.number === number);
   if (found !== undefined) return found;
   const message = number === undefined ? 'no earlier revision exists' : `revision ${number} does not exist`;
@@ -143,7 +137,7 @@ export async function undoRollout(
 ) {
   const { object, rollout } = await findRollout(cluster, name);
   const revision = chosenRevision(rollout, await readRevisions(cluster, rollout), toRevision);
-  const isPresent = revision.name === presentRevision(rollout);
+  const isPresent = revision.name === revisionName(rollout);
   const fields = isPresent ? [] : await payloadChanges(cluster, rollout.spec.payload, revision.payload);
   if (!isPresent && !dryRun) {
     const spec = { ...(object.spec as JsonObject), payload: revision.payload as JsonObject };
@@ -167,7 +161,10 @@ export async function runningChanges(
   const selection = selectNodes(rollouts, items).find((one) => one.rollout.name === name);
   const names = selection?.refusal === null ? selection.names : [];
   const nodes = items.filter(({ metadata }) => names.includes(metadata.name)).map((node) => readNodeConfig(node));
-  const { source } = revisionOf(rollout, namespaceOf(rollout));
+  const { updateRevision, updateConfigMap } = rollout.status;
+  // A node cannot run an overlay that the controller, whose namespace is not known here, has not processed yet.
+  const source =
+    updateRevision === revisionName(rollout) && updateConfigMap ? updateConfigMap : revisionOf(rollout, AGENT_NAMESPACE).source;
   const content = await payloadContent(cluster, rollout.spec, source);
   if ('refusal' in content) throw new AppError({ code: 'ROLLOUT_REFUSED', message: content.refusal.message }, { exitCode: 3 });
   const { fields } = await checkPayload(cluster, rollout.spec, { source, ...content }, nodes);
