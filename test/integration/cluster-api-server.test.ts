@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { request } from 'node:https';
-import type { PeerCertificate, TLSSocket } from 'node:tls';
+import { connect as connectTcp } from 'node:net';
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/base/errors.ts';
 import type { InputFiles } from '../../src/base/local-files.ts';
+import { Secret } from '../../src/base/text/secret.ts';
 import { serveHooks } from '../../src/rollouts/cluster-api/adapters/hook-server.ts';
 import { type ExtensionPorts, runExtension } from '../../src/rollouts/cluster-api/run-extension.ts';
 import { type CertificateChain, createCertificateChain } from '../support/certificate-chain.ts';
@@ -104,6 +107,18 @@ async function extension(chain: CertificateChain, clientCaPem?: string) {
   await Promise.race([failed, untilTrue(async () => portOf() > 0)]);
   return { files, watchers, reporter, port: portOf(), ended };
 }
+
+it.each(['TCP', 'TLS'])('a client that connects by %s and sends nothing is disconnected', async (protocol) => {
+  const chain = await createCertificateChain();
+  const certificate = { certPem: chain.certPem + chain.intermediatePem, keyPem: new Secret(chain.keyPem), clientCaPem: null };
+  const server = await serveHooks({ host: '127.0.0.1', port: 0, certificate, answer: async () => null, timeoutMs: 50 });
+  stop.push(server.close);
+  const to = { host: '127.0.0.1', port: server.port };
+  const client = protocol === 'TCP' ? connectTcp(to) : connectTls({ ...to, ca: chain.rootPem });
+  client.on('error', () => undefined);
+  client.resume();
+  await once(client, 'close');
+});
 
 describe('the server of the Cluster API extension', () => {
   it('answers hooks and probes by HTTPS, and nothing else', async () => {

@@ -27,6 +27,8 @@ export interface HookServers {
     /** 0: a free one. */
     readonly port: number;
     readonly certificate: ServingCertificate;
+    /** Time limit of a handshake, and of the headers of a request. */
+    readonly timeoutMs?: number;
     /** @param body the text of the request. @returns null: 404 */
     readonly answer: (path: string, body: string) => Promise<HookAnswer | null>;
   }): Promise<LocalServer & { renew(certificate: ServingCertificate): void }>;

@@ -8,16 +8,23 @@ import type { HookServers, ServingCertificate } from '../run-extension.ts';
 /** A request contains up to six objects of at most 1.5 MiB each. */
 const MAX_BYTES = 10 * 1024 * 1024;
 
+/** Clients that send nothing would otherwise occupy the connections, by default for two minutes. Cluster API waits at most 10 s. */
+const TIMEOUT_MS = 5_000;
+
 /** @see HookServers */
-export const serveHooks: HookServers['serveHooks'] = async ({ host, port, certificate, answer }) => {
-  const server = createServer({ ...tlsOptions(certificate), minVersion: 'TLSv1.2' }, (request, response) => {
+export const serveHooks: HookServers['serveHooks'] = async ({ host, port, certificate, answer, timeoutMs = TIMEOUT_MS }) => {
+  const limits = {
+    handshakeTimeout: timeoutMs,
+    headersTimeout: timeoutMs,
+    requestTimeout: 2 * timeoutMs,
+    connectionsCheckingInterval: timeoutMs / 5,
+  };
+  const server = createServer({ ...tlsOptions(certificate), ...limits, minVersion: 'TLSv1.2' }, (request, response) => {
     void respond(request, answer, certificate).then(
       ([status, body]) => send(response, status, body),
       () => send(response, 500, 'internal error'),
     );
   });
-  server.headersTimeout = 5_000;
-  server.requestTimeout = 9_000;
   server.maxConnections = 32;
   // A client that does not trust the certificate is not an error of the server.
   server.on('tlsClientError', () => undefined);
