@@ -3,9 +3,11 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type ApproveCsrsRequest, approveCsrs, type ListCsrsRequest, listCsrs } from '../fleet/use-cases/kubelet-csrs.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import { nodeOfCsr } from '../kubeadm/node-identity/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
 import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/certificates/serving-csrs.ts';
+import { dryRunMark } from './dry-run.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
@@ -16,6 +18,7 @@ export interface CsrListRequest extends ListCsrsRequest {
 
 /** `csr approve NAME...`, `--all` or `--host`. */
 export interface CsrApproveRequest extends ApproveCsrsRequest {
+  readonly run: RunSettings;
   readonly verbosity: number;
   readonly format: DocumentFormat;
 }
@@ -40,10 +43,10 @@ export async function runCsrApprove(services: Services, request: CsrApproveReque
         selected = csrs;
         if (isText && csrs.length === 0) services.output.stdout('No certificate signing request is pending.\n');
       },
-      confirm: async (csrs) => (isText || !run.dryRun ? confirm(services, csrs, run) : null),
+      confirm: (csrs) => confirm(services, csrs, request),
       approved: (one) => {
         approved.add(one);
-        if (isText) services.output.stdout(`${resourceName(one.csr.name)} approved${run.dryRun ? ' (dry run)' : ''}\n`);
+        if (isText) services.output.stdout(`${resourceName(one.csr.name)} approved${dryRunMark(run)}\n`);
       },
     });
     return 0;
@@ -56,17 +59,17 @@ export async function runCsrApprove(services: Services, request: CsrApproveReque
   }
 }
 
-/** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
+/** Asks about CSRs whose SANs only the status of the Node confirms; a dry run names them as text. */
 async function confirm(
   { output, confirm }: Services,
   csrs: readonly ValidatedCsr[],
-  { dryRun }: CsrApproveRequest['run'],
-): Promise<boolean | null> {
+  { run, format }: CsrApproveRequest,
+): Promise<boolean | 'later' | null> {
   const review = `Some names are confirmed only by the status of the Node, which its kubelet writes:\n\n${csrs.map(renderReview).join('\n')}\n`;
-  if (dryRun) {
-    output.stdout(review);
-    for (const { csr } of csrs) output.stdout(`${resourceName(csr.name)} needs a decision (dry run)\n`);
-    return null;
+  if (run.dryRun) {
+    if (format === 'text')
+      output.stdout(`${review}${csrs.map(({ csr }) => `${resourceName(csr.name)} needs a decision (dry run)\n`).join('')}`);
+    return 'later';
   }
   output.stderr(review);
   return confirm(`Approve ${csrs.length === 1 ? 'this CSR' : `these ${csrs.length} CSRs`}? [y/N] `);

@@ -299,18 +299,20 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
 
 /** `dynamic push FILE`: prints `NAMESPACE/NAME/KEY`. */
 async function runDynamicPush(services: Services, request: WithPlan<PushRequest>): Promise<ExitCode> {
-  const [{ pushFile }, { describeSource, formatConfigSource }, { renderDocument }, { showClusterPlan }] = await Promise.all([
+  const [{ pushFile }, { describeSource, formatConfigSource }, { renderDocument }, { showOrApply }] = await Promise.all([
     import('../dynamic/use-cases/push-file.ts'),
     import('../kubelet/layers/config-source.ts'),
     import('./output/show-document.ts'),
     import('./output/show-plan.ts'),
   ]);
   const { verbosity, format } = request.plan;
-  const { push, cluster, warnings } = await pushFile(services, request, services.reporter({ verbosity, format: 'text' }));
-  const { plan, source } = push;
-  if (request.run.dryRun) return showClusterPlan(services, request.plan, { phase: 'dynamic-push', plans: [plan], cluster, warnings });
-  const result = { 'create-object': 'created', 'update-object': 'updated' }[plan.changes.at(-1)?.kind as string] ?? 'unchanged';
-  const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'PushedConfig', result, configSource: formatConfigSource(source) };
-  services.output.stdout(format === 'text' ? `${describeSource(source)}\n` : renderDocument(document, format));
-  return 0;
+  return pushFile(services, request, services.reporter({ verbosity, format: 'text' }), ({ push: { plan, source }, ...planned }, apply) =>
+    showOrApply(services, request, { phase: 'dynamic-push', plans: [plan], ...planned }, async () => {
+      await apply();
+      const result = { 'create-object': 'created', 'update-object': 'updated' }[plan.changes.at(-1)?.kind as string] ?? 'unchanged';
+      const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'PushedConfig', result, configSource: formatConfigSource(source) };
+      services.output.stdout(format === 'text' ? `${describeSource(source)}\n` : renderDocument(document, format));
+      return 0;
+    }),
+  );
 }

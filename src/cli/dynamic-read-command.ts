@@ -185,7 +185,7 @@ interface DynamicGcRequest extends CollectRequest, CheckpointCollectionRequest {
 
 /** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` unused checkpoints on those hosts. */
 async function runDynamicGc(services: Services, request: DynamicGcRequest): Promise<ExitCode> {
-  const [{ collectConfigMaps }, { openCheckpointCollection }, { renderDocument }, { plansOf, showClusterPlan }, { runOnHosts }] =
+  const [{ collectConfigMaps }, { openCheckpointCollection }, { renderDocument }, { plansOf, showOrApply }, { runOnHosts }] =
     await Promise.all([
       import('../dynamic/use-cases/collect-config-maps.ts'),
       import('../fleet/use-cases/open-checkpoint-collection.ts'),
@@ -197,14 +197,17 @@ async function runDynamicGc(services: Services, request: DynamicGcRequest): Prom
   if (hosts !== null)
     return runOnHosts(services, request, { title: 'dynamic gc', open: () => openCheckpointCollection(services, request, hosts) });
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const { changes, cluster, deleted } = await collectConfigMaps(services, request, reporter);
-  if (request.run.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-gc', plans: plansOf(changes), cluster });
-  const { format } = plan;
-  const lines =
-    deleted.length === 0
-      ? ['Nothing to delete: every ConfigMap is in use or newer than --older-than.']
-      : deleted.map((name) => `configmap/${name} deleted`);
-  const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'DeletedConfigs', namespace, deleted };
-  services.output.stdout(format === 'text' ? joinLines(lines) : renderDocument(document, format));
-  return 0;
+  return collectConfigMaps(services, request, reporter, ({ changes, cluster }, apply) =>
+    showOrApply(services, request, { phase: 'dynamic-gc', plans: plansOf(changes), cluster }, async () => {
+      const deleted = await apply();
+      const { format } = plan;
+      const lines =
+        deleted.length === 0
+          ? ['Nothing to delete: every ConfigMap is in use or newer than --older-than.']
+          : deleted.map((name) => `configmap/${name} deleted`);
+      const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'DeletedConfigs', namespace, deleted };
+      services.output.stdout(format === 'text' ? joinLines(lines) : renderDocument(document, format));
+      return 0;
+    }),
+  );
 }

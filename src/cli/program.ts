@@ -39,7 +39,8 @@ export async function buildProgram(
         const { rootfs, ...rest } = options;
         const inRoot = services.programName === 'kubeadm' && typeof rootfs === 'string' ? rootfs : undefined;
         const request = readRequest(own.args, inRoot === undefined ? options : rest);
-        const ports = inRoot === undefined ? services : { ...services, ...(await services.inRoot(inRoot)) };
+        const rooted = inRoot === undefined ? services : { ...services, ...(await services.inRoot(inRoot)) };
+        const ports = options.dryRun === true ? (await import('./dry-run.ts')).readOnly(rooted) : rooted;
         const { notify } = options;
         const work = (withPorts: CommandServices): Promise<ExitCode> => run(withPorts, request);
         if (typeof notify !== 'string') exit(await work(ports));

@@ -14,6 +14,7 @@ import {
   kubeconfigRequest,
   outputRequest,
   readFormat,
+  runRequest,
   selectorOf,
   tableRequest,
 } from './request-parts.ts';
@@ -164,7 +165,7 @@ function statusRequest(args: readonly string[], options: CommandOptions): Status
 }
 
 function undoRequest(args: readonly string[], options: CommandOptions): UndoRequest {
-  return { ...rolloutRequest(args, options), toRevision: flagOf(options, 'toRevision'), dryRun: options.dryRun === true };
+  return { ...rolloutRequest(args, options), toRevision: flagOf(options, 'toRevision'), run: runRequest(options) };
 }
 
 function historyRequest(args: readonly string[], options: CommandOptions) {
@@ -192,7 +193,7 @@ function createRequest(args: readonly string[], options: CommandOptions): Create
     payload: payloadOf(options),
     spec: specOf(options, canaries !== undefined),
     canaries,
-    dryRun: options.dryRun === true,
+    run: runRequest(options),
     format: outputRequest(options).format,
   };
 }

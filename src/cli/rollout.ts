@@ -1,5 +1,6 @@
 import { type ExitCode, unlessRefused } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import type { Reporter } from '../base/reporter.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
@@ -9,7 +10,6 @@ import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/
 import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { LabelSelector } from '../kube/label-selector.ts';
-import type { KubeObject } from '../kube/object.ts';
 import { withCluster } from '../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
@@ -36,6 +36,7 @@ import {
   undoRollout,
 } from '../rollouts/use-cases/rollout-revisions.ts';
 import { rolloutEnd, rolloutState, waitForRollout } from '../rollouts/use-cases/wait-for-rollout.ts';
+import { dryRunMark } from './dry-run.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, type ReadFormat, renderDocument } from './output/show-document.ts';
 import { showTable, type TableRequest } from './show-table.ts';
@@ -70,7 +71,7 @@ export interface StatusRequest extends RolloutRequest {
 
 export interface UndoRequest extends RolloutRequest {
   readonly toRevision: number | undefined;
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
 }
 
 export interface DiffRequest extends RolloutRequest {
@@ -84,34 +85,37 @@ export interface DiffRequest extends RolloutRequest {
 
 /** `rollout create NAME`. */
 export async function runRolloutCreate(services: Services, request: CreateRequest): Promise<ExitCode> {
-  const { selector, format, dryRun, verbosity } = request;
+  const { selector, verbosity } = request;
   const nodeSelector = selector === null ? {} : nodeSelectorOf(selector, '--selector');
   const reporter = services.reporter({ verbosity, format: 'text' });
-  const object = await createRollout(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
-  services.output.stdout(createdText(object, { dryRun, format }));
+  await createAndPrint(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
   return 0;
 }
 
-function createdText(object: KubeObject, { dryRun, format }: Pick<CreateRequest, 'dryRun' | 'format'>): string {
-  return format === 'text' ? done(object.metadata.name, `created${dryRun ? ' (dry run)' : ''}`) : renderDocument(object, format);
+async function createAndPrint(
+  services: Services,
+  request: CreateRolloutRequest & Pick<CreateRequest, 'format'>,
+  reporter: Reporter,
+): Promise<void> {
+  const { run, format } = request;
+  const object = await createRollout(services, request, reporter, async (planned, create) => (run.dryRun ? planned : create()));
+  services.output.stdout(format === 'text' ? done(request.name, `created${dryRunMark(run)}`) : renderDocument(object, format));
 }
 
 /** `dynamic assign --selector L --rollout NAME`: creates the object, and waits until it is complete or stalled. */
 export async function runAssignRollout(services: Services, request: AssignRolloutRequest): Promise<ExitCode> {
   const { name, assigned, cluster, run, waits, format, verbosity } = request;
-  const { dryRun } = run;
   const reporter = services.reporter({ verbosity, format: 'text' });
-  const plan = async (pushed: PushedFileRequest) => {
-    const { push } = await pushFile(services, { pushed, cluster, run: { ...run, dryRun: true } }, reporter);
-    return { push, payload: push.source };
-  };
+  const plan = (pushed: PushedFileRequest) =>
+    pushFile(services, { pushed, cluster, run }, reporter, async ({ push }) => ({ push, payload: push.source }));
   const source = assigned.kind === 'file' ? await plan(assigned.pushed) : { payload: assigned.source };
   const spec = { nodeSelector: nodeSelectorOf(request.selector, '--selector'), ...request.spec };
-  const object = await createRollout(services, { ...request, ...source, spec, dryRun, requiresController: true }, reporter);
-  if (dryRun || !waits) {
-    services.output.stdout(createdText(object, { dryRun, format }));
+  const created = { ...request, ...source, spec, requiresController: true };
+  if (run.dryRun || !waits) {
+    await createAndPrint(services, created, reporter);
     return 0;
   }
+  await createRollout(services, created, reporter, (_, create) => create());
   reporter.report({
     level: 'info',
     code: 'ROLLOUT_NODES',
@@ -141,12 +145,7 @@ export async function runRolloutStatus(services: Services, request: StatusReques
   });
 }
 
-async function warnWithoutController(
-  services: Services,
-  cluster: Cluster,
-  rollout: Rollout,
-  reporter: ReturnType<Services['reporter']>,
-): Promise<void> {
+async function warnWithoutController(services: Services, cluster: Cluster, rollout: Rollout, reporter: Reporter): Promise<void> {
   const revisions = await unlessRefused(listRevisions(cluster, rollout.name));
   if (revisions === null) return;
   const namespace = controllerNamespace(revisions);
@@ -220,14 +219,12 @@ export async function runRolloutPause(services: Services, { name, cluster: given
 }
 
 /** `rollout undo NAME`. */
-export async function runRolloutUndo(services: Services, { name, toRevision, dryRun, ...request }: UndoRequest): Promise<ExitCode> {
+export async function runRolloutUndo(services: Services, { name, toRevision, run, ...request }: UndoRequest): Promise<ExitCode> {
   const { revision, isPresent, fields } = await withCluster(services, request.cluster, (cluster) =>
-    undoRollout(cluster, name, { toRevision, dryRun }),
+    undoRollout(cluster, name, { toRevision }),
   );
   const what = isPresent ? `unchanged: the payload is that of revision ${revision.number}` : `rolled back to revision ${revision.number}`;
-  services.output.stdout(
-    joinLines([...(isPresent ? [] : fieldLines(fields)), done(name, `${what}${dryRun ? ' (dry run)' : ''}`).trimEnd()]),
-  );
+  services.output.stdout(joinLines([...(isPresent ? [] : fieldLines(fields)), done(name, `${what}${dryRunMark(run)}`).trimEnd()]));
   return 0;
 }
 

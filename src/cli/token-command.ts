@@ -1,16 +1,27 @@
 import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { JoinsAsControlPlane } from '../kubeadm/token/join-command.ts';
 import type { CreateTokensRequest, DeleteTokensRequest } from '../kubeadm/use-cases/cluster-tokens.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { CommandOptions, On } from './command.ts';
+import { dryRunMark } from './dry-run.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addInheritedOption, addPrinterFlags, addTableOptions, collectList, outputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { flagList, flagText, kubeadmFlags, kubeconfigRequest, planRequest, tableRequest, verbosityOf } from './request-parts.ts';
+import {
+  flagList,
+  flagText,
+  kubeadmFlags,
+  kubeconfigRequest,
+  planRequest,
+  runRequest,
+  tableRequest,
+  verbosityOf,
+} from './request-parts.ts';
 import type { TableRequest } from './show-table.ts';
 
 /** `token create|delete|generate|list`. */
@@ -68,7 +79,7 @@ function deleteCommand(token: Command, on: On): void {
     remove,
     (args, options): TokenDeleteRequest => ({
       ids: tokenIds(args),
-      dryRun: options.dryRun === true,
+      run: runRequest(options),
       cluster: kubeconfigRequest(options),
       verbosity: verbosityOf(options),
     }),
@@ -98,7 +109,7 @@ function createRequest([token]: readonly string[], options: CommandOptions): Wit
     controlPlane,
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
-    dryRun: options.dryRun === true,
+    run: runRequest(options),
   };
 }
 
@@ -139,6 +150,7 @@ interface TokenListRequest {
 }
 
 interface TokenDeleteRequest extends DeleteTokensRequest {
+  readonly run: RunSettings;
   readonly verbosity: number;
 }
 
@@ -164,21 +176,24 @@ async function runTokenList(services: Services, { cluster, output }: TokenListRe
 /**
  * `token create [TOKEN]`: prints the token or, with `--print-join-command`, the join command with the token.
  */
-async function runTokenCreate(services: Services, { plan, ...request }: WithPlan<CreateTokensRequest>): Promise<ExitCode> {
-  const [{ createClusterTokens }, { renderPlan }] = await Promise.all([
+async function runTokenCreate(services: Services, request: WithPlan<CreateTokensRequest>): Promise<ExitCode> {
+  const [{ createClusterTokens }, { plansOf, showOrApply }] = await Promise.all([
     import('../kubeadm/use-cases/cluster-tokens.ts'),
     import('./output/show-plan.ts'),
   ]);
-  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const created = await createClusterTokens(services, request, reporter);
-  services.output.stdout('plan' in created ? renderPlan(created.plan, plan) : `${created.line.reveal()}\n`);
-  return 0;
+  const reporter = services.reporter({ verbosity: request.plan.verbosity, format: 'text' });
+  return createClusterTokens(services, request, reporter, ({ changes, ...planned }, create) =>
+    showOrApply(services, request, { phase: 'token', plans: plansOf(changes), ...planned }, async () => {
+      services.output.stdout(`${(await create()).reveal()}\n`);
+      return 0;
+    }),
+  );
 }
 
 /** `token delete ID|TOKEN...`. */
 async function runTokenDelete(services: Services, request: TokenDeleteRequest): Promise<ExitCode> {
   const { deleteClusterTokens } = await import('../kubeadm/use-cases/cluster-tokens.ts');
-  const onDeleted = (id: string): void => services.output.stdout(`bootstrap token "${id}" deleted${request.dryRun ? ' (dry run)' : ''}\n`);
+  const onDeleted = (id: string): void => services.output.stdout(`bootstrap token "${id}" deleted${dryRunMark(request.run)}\n`);
   const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   await deleteClusterTokens(services, request, { reporter, onDeleted });
   return 0;

@@ -55,6 +55,10 @@ export const REVIEWS: readonly ResourceType[] = [
   clusterWide('authorization.k8s.io/v1', 'SubjectAccessReview', 'subjectaccessreviews'),
 ];
 
+export function isReview({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): boolean {
+  return REVIEWS.some((type) => type.kind === kind && apiVersionOf(type) === apiVersion);
+}
+
 const byKind: ReadonlyMap<string, ResourceType> = new Map(
   [...RESOURCES, ...REVIEWS].map((type) => [`${apiVersionOf(type)} ${type.kind}`, type]),
 );

@@ -7,6 +7,7 @@ import { shownChanges, subjectOfHostChange } from '../../fleet/plan/operations.t
 import type { ClusterChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../../host/plan/document.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { Output, Services } from './services.ts';
 import { fieldText, shortLines, styledImpact } from './short-plan.ts';
@@ -210,6 +211,16 @@ export function showClusterPlan(
   const shown = { ...document, hosts: [], ...(drainForecast === null ? {} : { drainForecast }) };
   showPlanText(services.output, renderPlan(shown, output), output);
   return output.failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
+}
+
+/** In a dry run prints the planned changes of the cluster, as `showClusterPlan`; otherwise applies them. */
+export async function showOrApply(
+  services: Services,
+  { run, plan }: WithPlan<{ readonly run: RunSettings }>,
+  planned: ClusterPlan,
+  apply: () => Promise<ExitCode>,
+): Promise<ExitCode> {
+  return run.dryRun ? showClusterPlan(services, plan, planned) : apply();
 }
 
 /** @throws AppError USAGE (exit code 2) if the operator cannot be asked */

@@ -3,7 +3,6 @@ import { isJsonObject, type Json } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import type { ObjectChange } from '../../host/plan/change.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { withCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
@@ -23,28 +22,28 @@ export interface CollectRequest {
   readonly olderThan: { readonly ms: number };
   readonly namespace: string;
   readonly cluster: KubeconfigRequest;
-  readonly run: RunSettings;
 }
 
 /**
- * Deletes the ConfigMaps that no node uses; a dry run only plans it.
- * @returns the planned changes, and the names of the deleted ConfigMaps
+ * Plans to delete the ConfigMaps that no node uses.
+ * @param use receives the plan, and how to apply it, which gives the names of the deleted ConfigMaps
  * @throws the errors of opening, reading and changing the cluster
  */
-export async function collectConfigMaps(
+export async function collectConfigMaps<Result>(
   services: OpenClusterPorts & Pick<RunTime, 'clock'>,
-  { olderThan, namespace, cluster: named, run }: CollectRequest,
+  { olderThan, namespace, cluster: named }: CollectRequest,
   reporter: Reporter,
-) {
+  use: (
+    planned: { readonly changes: readonly ObjectChange[]; readonly cluster: Cluster },
+    apply: () => Promise<readonly string[]>,
+  ) => Promise<Result>,
+): Promise<Result> {
   const collect = async (cluster: Cluster) => {
     const changes = await planGarbage(cluster, namespace, services.clock.now().getTime() - olderThan.ms);
-    const deleted: string[] = [];
-    if (run.dryRun) return { changes, cluster, deleted };
-    for (const change of changes) {
-      await applyClusterChange(cluster, change);
-      if (change.kind === 'delete-object') deleted.push(change.ref.name);
-    }
-    return { changes, cluster, deleted };
+    return use({ changes, cluster }, async () => {
+      for (const change of changes) await applyClusterChange(cluster, change);
+      return changes.flatMap((change) => (change.kind === 'delete-object' ? [change.ref.name] : []));
+    });
   };
   return withCluster(services, named, collect, reporter);
 }

@@ -4,7 +4,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, type OpenClusterPorts, type OpenedCluster, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
@@ -27,6 +27,10 @@ export interface PushedFileRequest extends PushInput {
 
 export type PushFilePorts = Pick<LocalFiles, 'input'> & ConfigSigner & Pick<RunTime, 'clock'>;
 
+interface PlannedPush extends Pick<OpenedCluster, 'cluster' | 'warnings'> {
+  readonly push: PushPlan;
+}
+
 export interface PushRequest {
   readonly pushed: PushedFileRequest;
   readonly cluster: KubeconfigRequest;
@@ -34,21 +38,21 @@ export interface PushRequest {
 }
 
 /**
- * Stores a file as a ConfigMap; a dry run only plans it.
- * @returns the plan, the cluster (null: a dry run without one), and warnings about the cluster
+ * Plans to store a file as a ConfigMap.
+ * @param use receives the plan, the cluster (null: a dry run without one) with warnings about it, and how to apply the plan
  * @throws the errors of `openCluster`, `planPushedFile` and the cluster
  */
-export async function pushFile(
+export async function pushFile<Result>(
   services: OpenClusterPorts & PushFilePorts,
-  { pushed, cluster: named, run: { dryRun } }: PushRequest,
+  { pushed, cluster: named, run }: PushRequest,
   reporter: Reporter,
-) {
+  use: (planned: PlannedPush, apply: () => Promise<void>) => Promise<Result>,
+): Promise<Result> {
   const text = await services.input.readText(pushed.file);
-  const { cluster, warnings } = await openCluster(services, named, { dryRun, writes: reporter });
+  const { cluster, warnings } = await openCluster(services, named, { ...run, writes: reporter });
   try {
     const push = await planPushedFile(services, cluster, pushed, { text, reporter });
-    if (!dryRun) await performPush(cluster as Cluster, push, reporter);
-    return { push, cluster, warnings };
+    return await use({ push, cluster, warnings }, () => performPush(cluster as Cluster, push, reporter));
   } finally {
     await cluster?.close();
   }

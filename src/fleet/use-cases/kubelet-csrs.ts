@@ -1,6 +1,5 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { nodeOfCsr } from '../../kubeadm/node-identity/node-csr.ts';
 import { csrProblems } from '../../kubeadm/node-identity/validate-serving-csr.ts';
@@ -37,15 +36,13 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
   readonly names: readonly string[];
   /** Approve names that only the status of the Node confirms, without asking. */
   readonly trustNodeStatus: boolean;
-  readonly run: Pick<RunSettings, 'dryRun'>;
 }
 
 /**
  * Approves the CSRs that are valid.
- * @param view.confirm asks about CSRs whose SANs only the status of the Node confirms; null: no terminal, or a dry run, in which
- *   nothing is asked
+ * @param view.confirm asks about CSRs whose SANs only the status of the Node confirms; null: no terminal; `later`: they stay
+ *   pending, which is no failure
  * @param view.selected the CSRs that were selected, before any is approved
- * @param view.approved a CSR was approved, or would be in a dry run
  * @throws AppError with a problem for each CSR that is unknown, refused or not confirmed, after all others are approved
  */
 export function approveCsrs(
@@ -54,14 +51,11 @@ export function approveCsrs(
   view: {
     readonly reporter: Reporter;
     selected(csrs: readonly ValidatedCsr[]): void;
-    confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>;
+    confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | 'later' | null>;
     approved(csr: ValidatedCsr): void;
   },
 ): Promise<void> {
-  const {
-    names,
-    run: { dryRun },
-  } = request;
+  const { names } = request;
   return withCsrSources(services, request, view.reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const desired = select(found, names, sources.hosts);
@@ -72,13 +66,13 @@ export function approveCsrs(
     const answer = unconfirmed.length === 0 || (await view.confirm(unconfirmed));
     for (const one of passed) {
       if (answer !== true && unconfirmed.includes(one)) continue;
-      if (!dryRun) await approveCsr(cluster, one);
+      await approveCsr(cluster, one);
       view.approved(one);
     }
     const problems = [
       ...names.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
       ...refused.flatMap(({ csr, verdict }) => csrProblems(csr.name, verdict.refusals)),
-      ...(answer === true || dryRun ? [] : unconfirmed.map((one) => notConfirmed(one, answer))),
+      ...(answer === true || answer === 'later' ? [] : unconfirmed.map((one) => notConfirmed(one, answer))),
     ];
     if (problems.length > 0) throw new AppError(problems);
   });

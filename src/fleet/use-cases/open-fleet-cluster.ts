@@ -197,7 +197,7 @@ function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun }: Run
       const token = await made?.catch(() => null);
       if (token === undefined || token === null) return;
       const id = partsOfToken(token)?.id ?? '';
-      await deleteTokens(admin, [id], { dryRun: false, onDeleted: () => undefined }).catch((error: unknown) => {
+      await deleteTokens(admin, [id]).catch((error: unknown) => {
         const message = `the bootstrap token ${id} of this run could not be deleted: ${error instanceof Error ? error.message : String(error)}. To delete the token, run kubeletadm token delete ${id}`;
         reporter.report({ level: 'warning', code: 'TOKEN_NOT_DELETED', message });
       });

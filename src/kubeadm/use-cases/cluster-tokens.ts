@@ -3,7 +3,8 @@ import { AppError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
-import { type PlanDocument, planDocument } from '../../host/plan/document.ts';
+import type { ObjectChange } from '../../host/plan/change.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { applyTokenDefaults, type DefaultedBootstrapToken } from '../config/defaults.ts';
 import type { Flags } from '../config/flag-values.ts';
@@ -15,7 +16,7 @@ import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts'
 import { tokenSecret } from '../token/token-secret.ts';
 import { createTokens, deleteTokens, listTokens, requireFreeIds } from '../workflows/bootstrap-tokens.ts';
 import { requireValid } from './load-config-file.ts';
-import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
+import { type KubeconfigRequest, type OpenClusterPorts, type OpenedCluster, openCluster } from './open-cluster.ts';
 
 type TokenPorts = OpenClusterPorts &
   Pick<LocalFiles, 'input' | 'acceptsUnknownFields'> &
@@ -30,7 +31,7 @@ export interface CreateTokensRequest {
   /** Print the join command of a control plane; null: of a worker. */
   readonly controlPlane: JoinsAsControlPlane | null;
   readonly cluster: KubeconfigRequest;
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
 }
 
 /** The tokens of a cluster. A Secret that is not a valid token is listed as a problem. */
@@ -40,33 +41,35 @@ export function listClusterTokens(services: TokenPorts, request: KubeconfigReque
 
 /**
  * Creates the tokens of a file, or one token. Every check runs before the first token is created.
- * @returns the plan of a dry run, or the token or join command to print
+ * @param use receives the changes, the cluster (null: a dry run without one) with warnings about it, and how to create the tokens,
+ *   which gives the token or join command to print
  * @throws AppError: an invalid file, an existing token, or a kubeconfig without a CA (exit code 2)
  */
-export async function createClusterTokens(
+export async function createClusterTokens<Result>(
   services: TokenPorts,
   request: CreateTokensRequest,
   reporter: Reporter,
-): Promise<{ readonly plan: PlanDocument } | { readonly line: Secret | SensitiveText }> {
-  const { dryRun } = request;
+  use: (
+    planned: Pick<OpenedCluster, 'cluster' | 'warnings'> & { readonly changes: readonly ObjectChange[] },
+    create: () => Promise<Secret | SensitiveText>,
+  ) => Promise<Result>,
+): Promise<Result> {
   const config = await readTokens(services, request);
   for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });
   const tokens = await completeTokens(services, config.init?.bootstrapTokens ?? []);
   const first = tokens[0] as DefaultedBootstrapToken;
-  const opened = await openCluster(services, request.cluster, { dryRun, writes: reporter });
+  const opened = await openCluster(services, request.cluster, { ...request.run, writes: reporter });
   try {
     const line = request.printsJoinCommand
       ? joinCommand(requireAuthority(opened.apiServer), first.token, request.controlPlane)
       : first.token;
     const secrets = tokens.map((token) => tokenSecret(token, services.clock.now()));
     if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
-    if (dryRun) {
-      const changes = secrets.map((object) => ({ kind: 'create-object', object, reason: 'new token' }) as const);
-      const plan = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings, opened.cluster);
-      return { plan: { ...plan, hosts: [] } };
-    }
-    await createTokens(opened.cluster as Cluster, secrets);
-    return { line };
+    const changes = secrets.map((object) => ({ kind: 'create-object', object, reason: 'new token' }) as const);
+    return await use({ ...opened, changes }, async () => {
+      await createTokens(opened.cluster as Cluster, secrets);
+      return line;
+    });
   } finally {
     await opened.cluster?.close();
   }
@@ -74,7 +77,6 @@ export async function createClusterTokens(
 
 export interface DeleteTokensRequest {
   readonly ids: readonly string[];
-  readonly dryRun: boolean;
   readonly cluster: KubeconfigRequest;
 }
 
@@ -85,10 +87,10 @@ export interface DeleteTokensRequest {
  */
 export async function deleteClusterTokens(
   services: TokenPorts,
-  { ids, dryRun, cluster: request }: DeleteTokensRequest,
+  { ids, cluster: request }: DeleteTokensRequest,
   { reporter, onDeleted }: { readonly reporter: Reporter; readonly onDeleted: (id: string) => void },
 ): Promise<void> {
-  await withCluster(services, request, reporter, (cluster) => deleteTokens(cluster, ids, { onDeleted, dryRun }));
+  await withCluster(services, request, reporter, (cluster) => deleteTokens(cluster, ids, onDeleted));
 }
 
 async function withCluster<T>(

@@ -57,19 +57,17 @@ export async function createTokens(cluster: Cluster, secrets: readonly KubeObjec
 /**
  * Deletes all tokens, even when some deletions fail.
  * @param onDeleted called for each deleted token
- * @param dryRun only checks that the tokens exist
  * @throws AppError TOKEN_NOT_FOUND and the errors of `Cluster`, for all deletions that failed
  */
 export async function deleteTokens(
   cluster: Cluster,
   ids: readonly string[],
-  { onDeleted, dryRun }: { readonly onDeleted: (id: string) => void; readonly dryRun: boolean },
+  onDeleted: (id: string) => void = () => undefined,
 ): Promise<void> {
   const problems: Problem[] = [];
   for (const id of ids) {
     try {
-      const found = await (dryRun ? cluster.get(tokenSecretRef(id)) : cluster.delete(tokenSecretRef(id)));
-      if (found === null) problems.push(tokenNotFound(id));
+      if ((await cluster.delete(tokenSecretRef(id))) === null) problems.push(tokenNotFound(id));
       else onDeleted(id);
     } catch (error) {
       if (!isAppError(error)) throw error;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { isAppError } from '../../base/errors.ts';
 import { type FieldChange, formatFieldChange } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { withoutWrites } from '../../kube/without-writes.ts';
 import { revisionChanges, setPaused, undoRollout } from './rollout-revisions.ts';
 
 const ACTION = z.discriminatedUnion('action', [
@@ -36,7 +37,7 @@ async function execute(cluster: Cluster, request: z.output<typeof ACTION>): Prom
   const { rollout, action } = request;
   if (action === 'diff') return { fields: fieldsOf((await revisionChanges(cluster, rollout, request)).fields) };
   if (action === 'undo') {
-    const { isPresent, fields } = await undoRollout(cluster, rollout, request);
+    const { isPresent, fields } = await undoRollout(request.dryRun ? withoutWrites(cluster) : cluster, rollout, request);
     if (request.dryRun) return { fields: fieldsOf(fields) };
     const revision = `revision ${request.toRevision}`;
     return { message: `rollout ${rollout}: ${isPresent ? `unchanged, its payload is that of ${revision}` : `rolled back to ${revision}`}` };

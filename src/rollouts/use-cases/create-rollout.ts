@@ -9,6 +9,7 @@ import { type NodeConfig, readNodeConfig } from '../../dynamic/status/node-confi
 import { reportImpact } from '../../dynamic/use-cases/assign.ts';
 import { performPush, requireGoodPayload } from '../../dynamic/use-cases/push-file.ts';
 import type { PushPlan } from '../../dynamic/workflows/push-config.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
@@ -42,22 +43,27 @@ export interface CreateRolloutRequest {
   /** Namespace of the controller. */
   readonly namespace: string;
   readonly cluster: KubeconfigRequest;
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
 }
 
 type Ports = OpenClusterPorts & Pick<LocalFiles, 'input'> & Pick<RunTime, 'clock'>;
 
 /**
  * Creates a rollout after the checks of its controller: schema, other rollouts of the same nodes, and the payload for each selected
- * node. Reports the changed fields with their impact. A dry run creates nothing; without an API server, it checks the schema only.
- * @returns the object as created, or as it would be created
+ * node. Reports the changed fields with their impact. A dry run without an API server checks the schema only.
+ * @param apply receives the object, and how to create it. @returns the object as created, or as it would be created
  * @throws AppError ROLLOUT_INVALID and errors in the payload (exit code 2), ROLLOUT_REFUSED (exit code 3)
  */
-export async function createRollout(services: Ports, request: CreateRolloutRequest, reporter: Reporter): Promise<KubeObject> {
-  const { dryRun, namespace, canaries, push, requiresController = false } = request;
+export async function createRollout(
+  services: Ports,
+  request: CreateRolloutRequest,
+  reporter: Reporter,
+  apply: (object: KubeObject, create: () => Promise<KubeObject>) => Promise<KubeObject>,
+): Promise<KubeObject> {
+  const { run, namespace, canaries, push, requiresController = false } = request;
   const given = await objectOf(services, request);
   validRollout(given);
-  const { cluster, warnings } = await openCluster(services, request.cluster, { dryRun, writes: reporter });
+  const { cluster, warnings } = await openCluster(services, request.cluster, { ...run, writes: reporter });
   for (const warning of warnings) reporter.report({ level: 'warning', ...warning });
   if (cluster === null) return given;
   try {
@@ -67,8 +73,10 @@ export async function createRollout(services: Ports, request: CreateRolloutReque
     const isAlive = await isControllerAlive(cluster, { namespace, now: services.clock.now() });
     if (isAlive === false && requiresController) throw new AppError(controllerNotRunning(namespace), { exitCode: 3 });
     await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, push, reporter });
-    if (push !== undefined && !dryRun) await performPush(cluster, push, reporter);
-    const created = dryRun ? object : await cluster.create(object);
+    const created = await apply(object, async () => {
+      if (push !== undefined) await performPush(cluster, push, reporter);
+      return cluster.create(object);
+    });
     if (isAlive === false) reporter.report({ level: 'warning', ...controllerNotRunning(namespace) });
     return created;
   } finally {

@@ -130,16 +130,12 @@ export async function revisionChanges(
  * @returns the revision, and the changed fields; `isPresent`: the rollout had this payload already
  * @throws AppError ROLLOUT_NO_REVISION (exit code 2), CLUSTER_CONFLICT if another client changed the object meanwhile
  */
-export async function undoRollout(
-  cluster: Cluster,
-  name: string,
-  { toRevision, dryRun }: { readonly toRevision: number | undefined; readonly dryRun: boolean },
-) {
+export async function undoRollout(cluster: Cluster, name: string, { toRevision }: { readonly toRevision: number | undefined }) {
   const { object, rollout } = await findRollout(cluster, name);
   const revision = chosenRevision(rollout, await readRevisions(cluster, rollout), toRevision);
   const isPresent = revision.name === revisionName(rollout);
   const fields = isPresent ? [] : await payloadChanges(cluster, rollout.spec.payload, revision.payload);
-  if (!isPresent && !dryRun) {
+  if (!isPresent) {
     const spec = { ...(object.spec as JsonObject), payload: revision.payload as JsonObject };
     await cluster.update({ ...object, spec });
   }
