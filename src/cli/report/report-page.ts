@@ -43,19 +43,20 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
     census: orNull(model.census.map(censusView)),
     certificates: model.certificates.length === 0 ? null : certificatesView(model.certificates, model.endedAt),
     rows: model.rows.length === 0 ? null : rowsView(model.rows),
-  };
+  } satisfies Record<Exclude<Part, 'head' | 'links'>, unknown>;
   const title = `kubeletadm ${[model.command, model.subject].filter(Boolean).join(': ')}`;
   return {
     title: live === null ? title : `${live.view.done}/${total} ${title}`,
     parts: {
       head: { title, verdict: verdictView(verdict), counts: countViews(model), impact, facts: factsOf(model) },
       links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
-      ...parts,
-    } satisfies Record<Part, unknown>,
+      ...Object.fromEntries(SECTIONS.map(([part]) => [part, parts[part]])),
+    },
     footer: footerOf(version),
   };
 }
 
+/** In the order of the page. */
 const SECTIONS = [
   ['progress', 'now', 'Now'],
   ['problems', 'problems', 'Problems'],

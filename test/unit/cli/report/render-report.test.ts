@@ -102,6 +102,12 @@ describe('the page of an apply', () => {
     ),
   );
 
+  it('has its sections in the order of the links to them, the timeline before the long diffs', () => {
+    const [links, sections] = [/<a href="#([a-z]+)">/g, /<h2 id="([a-z]+)">/g].map((each) => [...page.matchAll(each)].map(([, id]) => id));
+    expect(sections).toEqual(['overview', 'timeline', 'fields', 'changes']);
+    expect(links).toEqual(sections);
+  });
+
   it('shows the phases of each host on one axis', () => {
     const [, n0 = ''] = /<th scope="row">n0 (.*?)<\/tr>/.exec(page) ?? [];
     expect(n0).toContain('<span class="tag info">canary</span>');
