@@ -1,7 +1,7 @@
 import type { ReportModel } from '../../fleet/report/report-model.ts';
 import type { ReportMember } from '../../fleet/report/run-verdict.ts';
 import { STATUS_LEVELS } from '../../fleet/report/status-verdict.ts';
-import { changeMsOf } from '../../fleet/run/run-timeline.ts';
+import { changeMsOf, isRollingBack } from '../../fleet/run/run-timeline.ts';
 import type { HostStatusRow } from '../../fleet/use-cases/fleet-status.ts';
 import type { MemberState } from '../../maintenance/next-step.ts';
 import { PHASES } from './report-timeline.ts';
@@ -80,8 +80,7 @@ function memberCell({ name, state, timeline }: ReportMember) {
     ...(isCanary ? ['canary'] : timeline === null || timeline.batch === null ? [] : [`batch ${timeline.batch}`]),
     ...(changeMs === null ? [] : [durationText(changeMs)]),
   ];
-  const isRollingBack = state === 'in-progress' && present === 'rolling-back';
-  return { name, isCanary, words: words.join(', '), ...LOOKS[isRollingBack ? 'rolled-back' : state] };
+  return { name, isCanary, words: words.join(', '), ...LOOKS[timeline !== null && isRollingBack(timeline) ? 'rolled-back' : state] };
 }
 
 function statusCell(row: HostStatusRow) {

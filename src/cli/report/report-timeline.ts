@@ -1,8 +1,8 @@
 import { groupBy } from '../../base/group-by.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { ReportModel } from '../../fleet/report/report-model.ts';
-import type { HostPhase } from '../../fleet/run/run-steps.ts';
-import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run/run-timeline.ts';
+import { type HostPhase, medianOf } from '../../fleet/run/run-steps.ts';
+import { changeMsOf, type HostTimeline, isRollingBack, type TimedPhase } from '../../fleet/run/run-timeline.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
 import { durationText, hostCount } from './report-words.ts';
 
@@ -36,18 +36,22 @@ const LEAST_WIDTH = 4;
 /** The Gantt chart of a run: a table of hosts for each batch. */
 export function timelineView({ totalMs, hosts, slowLimitMs }: NonNullable<ReportModel['timeline']>, noun: ReportModel['noun']): object {
   const phases = new Set(hosts.flatMap((host) => host.phases.map(({ phase }) => phase)));
-  const durations = hosts.flatMap((host) => changeMsOf(host) ?? []).sort((a, b) => a - b);
-  const median = durations[Math.floor((durations.length - 1) / 2)];
+  const changed = hosts.filter(({ status }) => status === 'changed');
+  const durations = changed.flatMap((host) => changeMsOf(host) ?? []);
+  const others = groupBy(hosts.filter(isBad), ({ status }) => status);
   const scale = { totalMs, slowLimitMs };
   const isSmall = hosts.length <= MOST_OPEN_HOSTS;
   const attention = hosts.filter((host) => isSlow(host, scale) || isBad(host));
-  const parts = [
-    `${durations.length} ${noun}${durations.length === 1 ? '' : 's'} changed in ${durationText(totalMs)}`,
-    ...(median === undefined ? [] : [`median ${durationText(median)}`]),
+  const times = [
+    ...(durations.length === 0 ? [] : [`median ${durationText(medianOf(durations))}`]),
     ...(Number.isFinite(slowLimitMs) ? [`slow: longer than ${durationText(slowLimitMs)}`] : []),
   ];
+  const parts = [
+    `${hostCount(changed.length, noun)} changed${times.length === 0 ? '' : ` (${times.join(', ')})`}`,
+    ...[...others].map(([status, { length }]) => `${length} ${status === null ? 'rolling back' : outcomeText(status)}`),
+  ];
   return {
-    summary: `${parts.join(', ')}. A batch has the ${noun}s that were changed at the same time.`,
+    summary: `In ${durationText(totalMs)}: ${parts.join(', ')}. A batch has the ${noun}s that were changed at the same time.`,
     legend: [
       ...(Object.keys(PHASES) as HostPhase[]).filter((phase) => phases.has(phase)).map((phase) => PHASES[phase]),
       ...(hosts.some(({ confirmedMs }) => confirmedMs !== null) ? [CONFIRMED] : []),
@@ -73,8 +77,8 @@ function batchesOf(hosts: readonly HostTimeline[]): readonly Batch[] {
   const numbers = [...byNumber.keys()].sort((a, b) => (a ?? Number.POSITIVE_INFINITY) - (b ?? Number.POSITIVE_INFINITY));
   return numbers.map((number) => {
     const members = byNumber.get(number) ?? [];
-    const isCanary = number !== null && members.every((host) => host.isCanary);
-    return { name: number === null ? 'Not changed' : isCanary ? `Batch ${number} (canary)` : `Batch ${number}`, hosts: members };
+    if (number === null) return { name: members.some(({ status }) => status === null) ? 'Not changed yet' : 'Not changed', hosts: members };
+    return { name: `Batch ${number}${members.every((host) => host.isCanary) ? ' (canary)' : ''}`, hosts: members };
   });
 }
 
@@ -105,15 +109,15 @@ const GOOD: ReadonlySet<HostTimeline['status']> = new Set([null, 'changed', 'unc
 /** The run left these hosts as they were; none of them failed. */
 const UNTOUCHED: ReadonlySet<HostTimeline['status']> = new Set(['not-started', 'skipped', 'interrupted']);
 
-function isBad({ status }: HostTimeline): boolean {
-  return !GOOD.has(status) && !UNTOUCHED.has(status);
+function isBad(host: HostTimeline): boolean {
+  return isRollingBack(host) || (!GOOD.has(host.status) && !UNTOUCHED.has(host.status));
 }
 
 function hostView(timeline: HostTimeline, scale: Scale): object {
   const { host, status, phases, confirmedMs, isCanary } = timeline;
   const changeMs = changeMsOf(timeline);
   const [slow, bad] = [isSlow(timeline, scale), isBad(timeline)];
-  const words = status === null ? 'in progress' : outcomeText(status);
+  const words = status !== null ? outcomeText(status) : isRollingBack(timeline) ? 'rolling back' : 'in progress';
   return {
     host,
     canary: isCanary,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import type { FleetPorts, FleetProgress, HostOutcome, HostStatus } from './fleet.ts';
-import { type HostPhase, type HostSteps, type RunSteps, runSteps } from './run-steps.ts';
+import { type HostPhase, type HostSteps, medianOf, type RunSteps, runSteps } from './run-steps.ts';
 
 /** A phase of a host in milliseconds since the start of the run; `endMs` is not smaller than `startMs`. */
 export interface TimedPhase {
@@ -86,18 +86,23 @@ export function changeMsOf({ beganMs, endedMs }: HostTimeline): number | null {
   return beganMs === null || endedMs === null ? null : endedMs - beganMs;
 }
 
+/** Whether the change of a host has failed, and its rollback has not ended. */
+export function isRollingBack({ status, phases }: HostTimeline): boolean {
+  return status === null && phases.at(-1)?.phase === 'rolling-back';
+}
+
 const SLOW_FACTOR = 2;
 const SLOW_MARGIN_MS = 5_000;
 const FEWEST_TO_COMPARE = 3;
 
 /**
- * The duration of a change beyond which a host is slow: twice the median, and at least five seconds more.
+ * The duration of a change beyond which a host is slow: twice the median of the changed hosts, and at least five seconds more.
  * @returns milliseconds; Infinity: too few hosts were changed to compare them
  */
 export function slowLimitMs(timelines: readonly HostTimeline[]): number {
-  const durations = timelines.flatMap((each) => changeMsOf(each) ?? []).sort((a, b) => a - b);
+  const durations = timelines.flatMap((each) => (each.status === 'changed' ? (changeMsOf(each) ?? []) : []));
   if (durations.length < FEWEST_TO_COMPARE) return Number.POSITIVE_INFINITY;
-  const median = durations[Math.floor((durations.length - 1) / 2)] as number;
+  const median = medianOf(durations);
   return Math.max(median * SLOW_FACTOR, median + SLOW_MARGIN_MS);
 }
 

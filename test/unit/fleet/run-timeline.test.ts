@@ -106,6 +106,8 @@ describe('the hosts of a run', () => {
     expect(slowLimitMs(timelines(10_000, 12_000, 60_000))).toBe(24_000);
     expect(slowLimitMs(timelines(1_000, 1_000, 3_000))).toBe(6_000);
     expect(slowLimitMs(timelines(1_000, 90_000))).toBe(Number.POSITIVE_INFINITY);
+    const rolledBack = timelines(90_000, 90_000, 90_000).map((each) => ({ ...each, status: 'rolled-back' as const }));
+    expect(slowLimitMs([...timelines(10_000, 12_000, 60_000), ...rolledBack])).toBe(24_000);
   });
 });
 
