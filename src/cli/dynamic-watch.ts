@@ -5,10 +5,11 @@ import { isRolledBack } from '../dynamic/status/assess-node-config.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
-import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome } from '../dynamic/workflows/rollout.ts';
+import { minReadyOf, type RolloutListener, type RolloutOptions, type RolloutOutcome, rolloutMember } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
 import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
+import { nextMembers } from '../maintenance/next-step.ts';
 import { nodeDocument } from './node-document.ts';
 import { type LiveRow, type LiveView, liveDisplay } from './output/live-view.ts';
 import type { Services } from './output/services.ts';
@@ -197,11 +198,14 @@ interface RolloutState extends ShownRollout {
 }
 
 /** The live display of a rollout. */
-function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: RolloutState, now: number): LiveView {
+function rolloutView({ title, startedAt, rules, nodes, batch, endedAt, limits }: RolloutState, now: number): LiveView {
   const of = (...stages: readonly RolloutOutcome['stage'][]): readonly RolloutOutcome[] =>
     nodes.filter(({ stage }) => stages.includes(stage));
   const [waiting, active, ended] = [of('queued'), of('in-progress'), of('changed', 'failed', 'unreachable', 'replaced')];
   const down = nodes.filter(({ validated }) => !validated.config.isReady).length;
+  const members = nodes.map(({ stage, validated }) => rolloutMember(validated.config, stage));
+  const next = rules === null ? null : nextMembers(members, rules);
+  const stopped = next?.stopped != null && waiting.length > 0 ? `no other node is started: ${next.stopped}` : null;
   return {
     title,
     startedAt,
@@ -214,7 +218,8 @@ function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: Rollou
       { word: 'unreachable', count: of('unreachable').length, style: 'yellow' },
       { word: 'down', count: down, style: 'yellow' },
     ],
-    notes: [batch, waiting.length > 0 ? `${waiting.length} not started` : ''],
+    notes: [stopped ?? batch, waiting.length > 0 ? `${waiting.length} not started` : ''],
+    next,
     active: active.map((node) => rowOf(node, limits)),
     failures: of('failed', 'unreachable', 'replaced').map(({ name, stage, validated, error }) => {
       const why = error?.problems[0]?.message ?? validated.verdict.why;

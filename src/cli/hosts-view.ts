@@ -38,6 +38,8 @@ export function hostsView(
   const busy = new Set([...(progress?.looking ?? []), ...(progress?.changing ?? [])]);
   const isCanary = progress?.isCanary === true;
   const notStarted = total - done - busy.size;
+  const next = progress?.next?.(new Set(hosts.filter(isRollingBack).map(({ host }) => host))) ?? null;
+  const limits = isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress);
   const endedAt = hosts.flatMap((host) => host.endedAt ?? []);
   return {
     title,
@@ -47,9 +49,10 @@ export function hostsView(
     restMs: isCanary || total === 1 ? null : estimateRestMs(endedAt, total - done, now),
     counts: STATUSES.map((status) => ({ word: outcomeText(status), style: STATE_STYLES[status], count: ended[status] ?? 0 })),
     notes: [
-      isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress),
+      next?.stopped != null && notStarted > 0 ? `no other host is started: ${next.stopped}` : limits,
       notStarted > 0 ? `${notStarted} not started` : '',
     ],
+    next,
     active: hosts.flatMap((host) => (busy.has(host.host) && host.endedAt === null ? [rowOf(host, medians)] : [])),
     failures: outcomes.flatMap((outcome) =>
       FAILED.has(outcome.status) ? [{ name: outcome.host, text: `${outcomeText(outcome.status)}: ${reasonOf(outcome)}` }] : [],
@@ -104,11 +107,18 @@ function stepText(name: string): string {
   return STEP_TEXTS[name] ?? STEP_TEXTS[name.split('/')[0] ?? ''] ?? name;
 }
 
-function rowOf({ host, steps, activity, revertsAt }: HostSteps, medians: ReadonlyMap<string, number>): LiveRow {
-  const { name, startedAt } = steps.at(-1) ?? { name: 'inspect', startedAt: 0 };
+function isRollingBack({ endedAt, steps }: HostSteps): boolean {
+  return endedAt === null && steps.at(-1)?.name === 'roll back';
+}
+
+function rowOf(steps: HostSteps, medians: ReadonlyMap<string, number>): LiveRow {
+  const { host, activity, revertsAt } = steps;
+  const { name, startedAt } = steps.steps.at(-1) ?? { name: 'inspect', startedAt: 0 };
+  const text = stepText(name);
   return {
     name: host,
-    activity: activity ?? stepText(name),
+    activity: isRollingBack(steps) && activity !== null ? `${text}: ${activity}` : (activity ?? text),
+    isRollingBack: isRollingBack(steps),
     since: startedAt,
     medianMs: medians.get(name) ?? null,
     deadline: revertsAt === null || name !== 'confirm' ? null : { what: 'rolls back', at: revertsAt, unless: 'confirmed' },

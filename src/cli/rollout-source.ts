@@ -1,10 +1,10 @@
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
-import { type RolloutListener, type RolloutOutcome, rolloutMember } from '../dynamic/workflows/rollout.ts';
+import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout.ts';
 import { rolloutReport } from '../fleet/report/report-model.ts';
 import type { ReportMember } from '../fleet/report/run-verdict.ts';
 import type { HostTimeline, TimedPhase } from '../fleet/run/run-timeline.ts';
 import type { GateRecord } from '../maintenance/gates/batch-gates.ts';
-import { nextMembers, type RolloutRules } from '../maintenance/next-step.ts';
+import type { RolloutRules } from '../maintenance/next-step.ts';
 import type { LiveView } from './output/live-view.ts';
 import { type PageSource, stateOf } from './report/run-source.ts';
 
@@ -41,18 +41,13 @@ export function rolloutSource(
       return rolloutReport({
         ...head,
         command,
-        progress: stateOf(head, 'changing'),
+        progress: stateOf(head, 'changing', view()),
         gates: rollout.gates,
         members: members ?? rollout.nodes.map((node) => memberOf(node, rollout, now)),
         problems: rollout.nodes.flatMap(({ name, error }) => error?.problems.map((problem) => ({ host: name, ...problem })) ?? []),
       });
     },
-    live: () => {
-      const { nodes, rules, final } = shown();
-      if (final !== null) return null;
-      const members = nodes.map(({ stage, validated }) => rolloutMember(validated.config, stage));
-      return { view: view(), next: rules === null ? [] : nextMembers(members, rules) };
-    },
+    live: () => (shown().final === null ? view() : null),
   };
 }
 

@@ -115,9 +115,16 @@ export function planBatches(members: readonly RolloutMember[], rules: RolloutRul
   }
 }
 
-/** The members that start next if those in progress succeed. */
-export function nextMembers(members: readonly RolloutMember[], rules: RolloutRules): readonly string[] {
-  return nextStep(members.map(succeeding), rules).start.map(({ name }) => name);
+/** The members that start next if those in progress succeed; `stopped` is the reason if none does. */
+export interface NextMembers extends Pick<RolloutStep<RolloutMember>, 'stopped'> {
+  readonly names: readonly string[];
+}
+
+/** @param rollingBack members in progress that do not succeed: their changes are being rolled back */
+export function nextMembers(members: readonly RolloutMember[], rules: RolloutRules, rollingBack?: ReadonlySet<string>): NextMembers {
+  const ended = members.map((one) => (rollingBack?.has(one.name) ? { ...one, state: 'rolled-back' as const } : succeeding(one)));
+  const { start, stopped } = nextStep(ended, rules);
+  return { names: start.map(({ name }) => name), stopped };
 }
 
 /** A member in progress as changed. */

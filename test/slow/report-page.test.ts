@@ -156,7 +156,7 @@ describe.skipIf(requirement('live pages in a browser', chromium === null ? 'requ
         ended: { changed: done },
         isCanary: done === 0,
         maxConcurrent: 4,
-        next: () => HOSTS.slice(done + 4, done + 8),
+        next: () => ({ names: HOSTS.slice(done + 4, done + 8), stopped: null }),
       });
     const endUntil = async (count: number): Promise<void> => {
       for (; done < count; done++) {

@@ -74,6 +74,7 @@ export function runModel(outcomes: readonly HostOutcome[], events: readonly Time
     progress: 'ended',
     hosts: outcomes.map(({ host }) => host),
     changing: [],
+    plans: new Map(),
     gates: [],
     command: events.length === 0 ? 'plan' : 'apply',
     endedAt: new Date(STARTED.getTime() + nowMs),

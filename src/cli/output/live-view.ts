@@ -4,6 +4,7 @@ import { nameRanges, sortedNames } from '../../base/text/name-ranges.ts';
 import { escapeUnprintableInLine } from '../../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../../base/text/styled.ts';
 import { truncate } from '../../base/text/table.ts';
+import type { NextMembers } from '../../maintenance/next-step.ts';
 import type { Output, TerminalSize } from './services.ts';
 
 /** A display that is redrawn until it is closed. */
@@ -60,6 +61,8 @@ export interface LiveView {
   /** The part of the rollout that is in progress: `canary`, `batch 3`. */
   readonly notes: readonly string[];
   readonly active: readonly LiveRow[];
+  /** Absent or null: unknown. */
+  readonly next?: NextMembers | null;
   readonly failures: readonly LiveFailure[];
 }
 
@@ -73,6 +76,8 @@ export interface LiveCount {
 export interface LiveRow {
   readonly name: string;
   readonly activity: string;
+  /** Its change has failed. */
+  readonly isRollingBack?: boolean;
   /** Start of the activity. */
   readonly since: number;
   /** Median duration of the activity on the other hosts; null: unknown. */
@@ -163,7 +168,7 @@ interface FoldedRow extends LiveRow {
   readonly isSlow: boolean;
 }
 
-/** Hosts with the same activity share a line with the longest duration; slow hosts have lines of their own, above. */
+/** Hosts with the same activity share a line with the longest duration; above are those that roll back, then slow ones, each with its line. */
 export function foldRows(rows: readonly LiveRow[], now: number): readonly FoldedRow[] {
   const slow: FoldedRow[] = [];
   const folded = new Map<string, FoldedRow>();
@@ -178,7 +183,8 @@ export function foldRows(rows: readonly LiveRow[], now: number): readonly Folded
     folded.set(key, same === undefined ? { ...row, hosts: [row.name], isSlow: false } : merged(same, row));
   }
   const bySince = (a: LiveRow, b: LiveRow): number => a.since - b.since;
-  return [...slow.toSorted(bySince), ...[...folded.values()].toSorted(bySince)];
+  const sorted = [...slow.toSorted(bySince), ...[...folded.values()].toSorted(bySince)];
+  return sorted.toSorted((a, b) => Number(b.isRollingBack ?? false) - Number(a.isRollingBack ?? false));
 }
 
 function merged(row: FoldedRow, other: LiveRow): FoldedRow {
@@ -231,6 +237,7 @@ function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { 
   const text = truncate(escapeUnprintableInLine(row.activity), activity).padEnd(activity);
   const line = `  ${names}  ${text}  ${seconds}`;
   const note = truncate(noteOf(row, now), width - line.length);
+  if (row.isRollingBack === true) return [styled('red', truncate(`${line}${note}`, width))];
   return line.length >= width ? truncate(line, width) : [line, row.isSlow ? styled('yellow', note) : note];
 }
 

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { escapeUnprintable } from '../../base/text/printable.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import type { ReportModel } from '../../fleet/report/report-model.ts';
-import { type LiveState, pageOf } from './report-page.ts';
+import type { LiveView } from '../output/live-view.ts';
+import { pageOf } from './report-page.ts';
 
 /** The parts of a page as HTML, and the texts of its frame. */
 export interface RenderedPage {
@@ -22,7 +23,7 @@ export interface PageTexts extends Pick<RenderedPage, 'title' | 'footer'> {
  * @param version of the program
  * @param live what a run in progress does now; null: it has ended
  */
-export function renderParts(model: ReportModel, templates: Templates, version: string, live: LiveState | null = null): RenderedPage {
+export function renderParts(model: ReportModel, templates: Templates, version: string, live: LiveView | null = null): RenderedPage {
   return renderTexts(pageOf(model, version, live), templates);
 }
 

@@ -1,10 +1,11 @@
+import { groupBy } from '../../base/group-by.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
 import type { ReportModel } from '../../fleet/report/report-model.ts';
 import type { ReportMember } from '../../fleet/report/run-verdict.ts';
 import { STATUS_LEVELS } from '../../fleet/report/status-verdict.ts';
-import { changeMsOf, isRollingBack } from '../../fleet/run/run-timeline.ts';
+import { changeMsOf } from '../../fleet/run/run-timeline.ts';
 import type { HostStatusRow } from '../../fleet/use-cases/fleet-status.ts';
-import type { MemberState } from '../../maintenance/next-step.ts';
-import { PHASES } from './report-timeline.ts';
+import { PHASES, type Tag } from './report-timeline.ts';
 import { durationText } from './report-words.ts';
 
 /** The colour of a state as a class of the page, and its sign, which says the same without colour. */
@@ -13,7 +14,7 @@ export interface Look {
   readonly sign: string;
 }
 
-const LOOKS: Readonly<Record<MemberState, Look>> = {
+const LOOKS: Readonly<Record<ReportMember['state'], Look>> = {
   waiting: { kind: 'wait', sign: '·' },
   inspecting: { kind: 'active', sign: '…' },
   queued: { kind: 'wait', sign: '·' },
@@ -23,6 +24,7 @@ const LOOKS: Readonly<Record<MemberState, Look>> = {
   unchanged: { kind: 'same', sign: '=' },
   failed: { kind: 'error', sign: '✗' },
   'not-rolled-back': { kind: 'error', sign: '✗' },
+  'rolling-back': { kind: 'error', sign: '↩' },
   'rolled-back': { kind: 'error', sign: '↩' },
   refused: { kind: 'error', sign: '⊘' },
   skipped: { kind: 'warning', sign: '–' },
@@ -70,6 +72,29 @@ export function membersView({ members, rows, noun }: ReportModel): object | null
   };
 }
 
+type State = ReportMember['state'];
+
+const KINDS: readonly Tag['kind'][] = ['error', 'warning', 'info'];
+/** The states whose changes need no explanation. */
+const PLAIN: ReadonlySet<State> = new Set(['changed', 'pending']);
+
+/** What became of the changes of hosts with equal changes, the worst first; with names, if not all hosts have the same result. */
+export function resultTags(hosts: readonly string[], states: ReadonlyMap<string, State>): readonly Tag[] {
+  const byState = [...groupBy(hosts, (host) => stateToShow(states.get(host) ?? 'changed'))];
+  const tags = byState.flatMap(([state, same]): readonly Tag[] => {
+    const words = state === 'waiting' ? 'not changed yet' : state.replaceAll('-', ' ');
+    const { kind } = LOOKS[state];
+    const text = byState.length === 1 ? words : `${same.length} ${words}: ${namesText(same)}`;
+    return PLAIN.has(state) ? [] : [{ kind: kind === 'error' || kind === 'warning' ? kind : 'info', text }];
+  });
+  return tags.toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+}
+
+/** The states before a change are one: their hosts have the previous configuration. */
+function stateToShow(state: State): State {
+  return state === 'inspecting' || state === 'queued' ? 'waiting' : state;
+}
+
 function memberCell({ name, state, timeline }: ReportMember) {
   const changeMs = timeline === null ? null : changeMsOf(timeline);
   const present = timeline?.phases.at(-1)?.phase;
@@ -80,7 +105,7 @@ function memberCell({ name, state, timeline }: ReportMember) {
     ...(isCanary ? ['canary'] : timeline === null || timeline.batch === null ? [] : [`batch ${timeline.batch}`]),
     ...(changeMs === null ? [] : [durationText(changeMs)]),
   ];
-  return { name, isCanary, words: words.join(', '), ...LOOKS[timeline !== null && isRollingBack(timeline) ? 'rolled-back' : state] };
+  return { name, isCanary, words: words.join(', '), ...LOOKS[state] };
 }
 
 function statusCell(row: HostStatusRow) {

@@ -16,28 +16,22 @@ import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import { foldRows, type LiveView, noteOf } from '../output/live-view.ts';
 import { nodeColumn } from '../output/node-column.ts';
 import { changeLines } from '../output/show-plan.ts';
-import { countViews, membersView } from './report-members.ts';
+import { countViews, membersView, resultTags } from './report-members.ts';
 import { type Tag, timelineView } from './report-timeline.ts';
 import { dateText, durationText, hostCount, hostList, timeText } from './report-words.ts';
 
-/** What a run in progress does now. */
-export interface LiveState {
-  readonly view: LiveView;
-  /** The hosts that start when those in progress have succeeded. */
-  readonly next: readonly string[];
-}
-
 /** The texts of a page, for `templates/report`. Null hides a part of the page. */
-export function pageOf(model: ReportModel, version: string, live: LiveState | null = null) {
+export function pageOf(model: ReportModel, version: string, live: LiveView | null = null) {
   const { highestImpact: impact, verdict } = model;
   // Before the first progress of a run, the live display does not know its hosts.
-  const total = Math.max(live?.view.total ?? 0, model.members.length);
+  const total = Math.max(live?.total ?? 0, model.members.length);
+  const states = new Map(model.members.map(({ name, state }) => [name, state]));
   const parts = {
     progress: live === null ? null : progressView(live, total, model.endedAt.getTime()),
     problems: problemsView(model.problems, model.noun),
     members: membersView(model),
-    matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
-    groups: orNull(groupViews(model.groups)),
+    matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix, states),
+    groups: orNull(groupViews(model.groups, states)),
     timeline: model.timeline === null ? null : timelineView(model.timeline, model.noun),
     gates: orNull(model.gates.map(gateView)),
     census: orNull(model.census.map(censusView)),
@@ -46,7 +40,7 @@ export function pageOf(model: ReportModel, version: string, live: LiveState | nu
   } satisfies Record<Exclude<Part, 'head' | 'links'>, unknown>;
   const title = `kubeletadm ${[model.command, model.subject].filter(Boolean).join(': ')}`;
   return {
-    title: live === null ? title : `${live.view.done}/${total} ${title}`,
+    title: `${verdict.level === 'error' ? '✗ ' : ''}${live === null ? '' : `${live.done}/${total} `}${title}`,
     parts: {
       head: { title, verdict: verdictView(verdict), counts: countViews(model), impact, facts: factsOf(model) },
       links: { sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })) },
@@ -111,10 +105,9 @@ function orNull<T>(items: readonly T[]): readonly T[] | null {
   return items.length === 0 ? null : items;
 }
 
-function progressView({ view, next }: LiveState, total: number, now: number): object {
-  const { done, restMs, startedAt, notes } = view;
+function progressView({ done, restMs, startedAt, notes, next, active }: LiveView, total: number, now: number): object {
   const rest = restMs === null || restMs <= 0 ? '' : `, about ${durationText(Math.ceil(restMs / 5_000) * 5_000)} left`;
-  const { names, isLong } = hostList(next);
+  const { names, isLong } = hostList(next?.names ?? []);
   return {
     total,
     done,
@@ -122,12 +115,13 @@ function progressView({ view, next }: LiveState, total: number, now: number): ob
     times: `${durationText(now - startedAt)}${rest}`,
     notes: orNull([
       ...notes.filter(Boolean),
-      ...(next.length === 0 ? [] : [`next, if those in progress succeed: ${isLong ? `${next.length} hosts` : names.join(' ')}`]),
+      ...(names.length === 0 ? [] : [`next, if those in progress succeed: ${isLong ? `${next?.names.length} hosts` : names.join(' ')}`]),
     ]),
     active: orNull(
-      foldRows(view.active, now).map((row) => ({
+      foldRows(active, now).map((row) => ({
         hosts: namesText(row.hosts),
         activity: row.activity,
+        isBad: row.isRollingBack,
         note: noteOf(row, now).trim() || null,
         kind: row.isSlow ? 'warning' : 'info',
         since: durationText(now - row.since),
@@ -167,13 +161,14 @@ function placeOf({ position, path }: SharedProblem['problem']): string {
   return [place, path].filter(Boolean).join(' ');
 }
 
-function matrixView({ fields, rows }: FieldMatrix): object {
+function matrixView({ fields, rows }: FieldMatrix, states: Parameters<typeof resultTags>[1]): object {
   return {
     // A long name may be broken before a separator.
     fields: fields.map((field) => field.split(/(?=[.[])/)),
     rows: rows.map(({ hosts, changes }) => ({
       hosts: namesText(hosts),
       size: hostCount(hosts.length),
+      results: resultTags(hosts, states),
       cells: fields.map((field) => {
         const change = changes.get(field);
         if (change === undefined) return { impact: null, before: '', after: '' };
@@ -191,7 +186,7 @@ function valueText(value: unknown): string {
 const MOST_CHARACTERS = 2_000_000;
 const MOST_OPEN_GROUPS = 3;
 
-function groupViews(groups: readonly HostGroup[]): readonly object[] {
+function groupViews(groups: readonly HostGroup[], states: Parameters<typeof resultTags>[1]): readonly object[] {
   let left = MOST_CHARACTERS;
   return groups.map(({ hosts, changes, deferred }) => {
     const shown = shownChanges(changes, 0).map((change) => {
@@ -206,6 +201,7 @@ function groupViews(groups: readonly HostGroup[]): readonly object[] {
       hosts: namesText(hosts),
       names: hosts.length === 1 ? null : hosts.join(' '),
       size: hostCount(hosts.length),
+      results: resultTags(hosts, states),
       summary: `${count} ${count === 1 ? 'change' : 'changes'}`,
       impact: highestImpact(changes.map(impactOf)),
       isOpen: groups.length <= MOST_OPEN_GROUPS,

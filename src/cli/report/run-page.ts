@@ -2,14 +2,15 @@ import { type AppError, formatProblem, isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
 import { type ReportModel, runReport } from '../../fleet/report/report-model.ts';
+import type { RunRecord } from '../../fleet/run/run-timeline.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import { VERSION } from '../../version.ts';
+import type { LiveView } from '../output/live-view.ts';
 import type { Services } from '../output/services.ts';
 import { type LivePagePorts, type PageAddress, serveLivePage } from './live-page.ts';
 import { renderPage, renderParts, renderReport } from './render-report.ts';
-import type { LiveState } from './report-page.ts';
 import { withoutNotify } from './report-words.ts';
-import { type PageSource, runSource, stateOf } from './run-source.ts';
+import { type PageSource, runSource, type ShownRun, stateOf } from './run-source.ts';
 
 /** `--report`, `--serve` and what the page says about the command. */
 export interface PageRequest {
@@ -32,7 +33,7 @@ export interface RunPage {
   /** Shows this from now on. */
   show(source: PageSource): void;
   /** Shows a run over hosts from now on. */
-  showRun(...run: Parameters<typeof runSource>): void;
+  showRun(record: RunRecord, run: ShownRun, view: () => LiveView): void;
   useCluster(cluster: ClusterName): void;
   /** The given reporter, whose events name the cluster. */
   namingCluster(reporter: Reporter): Reporter;
@@ -94,19 +95,33 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
   const { clock, commandLine, programName, self } = services;
   const begun = clock.now();
   let cluster: ClusterName | null = null;
+  let plans: RunRecord['plans'] = new Map();
   let plan: Parameters<RunPage['usePlan']>[0] | null = null;
   let ended: { readonly at: Date; readonly failure: AppError | null; readonly exitCode: number } | null = null;
   let source: PageSource = {
     startedAt: begun,
     model: (head) =>
-      runReport({ ...head, command, progress: stateOf(head, 'planning'), hosts: [], changing: [], outcomes: [], timelines: [], gates: [] }),
+      runReport({
+        ...head,
+        command,
+        progress: stateOf(head, 'planning'),
+        hosts: [],
+        changing: [],
+        outcomes: [],
+        plans,
+        timelines: [],
+        gates: [],
+      }),
     live: () => null,
   };
   const page: RunPage = {
     show: (next) => {
       source = next;
     },
-    showRun: (...run) => page.show(runSource(...run)),
+    showRun: (record, run, view) => {
+      page.show(runSource(record, run, view, plans));
+      plans = record.plans;
+    },
     useCluster: (name) => {
       cluster = name;
     },
@@ -124,7 +139,7 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
   };
   return {
     page,
-    live: (): LiveState | null => (ended === null ? source.live() : null),
+    live: (): LiveView | null => (ended === null ? source.live() : null),
     model: (): ReportModel =>
       source.model({
         subject,

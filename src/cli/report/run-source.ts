@@ -2,7 +2,6 @@ import { type ReportHead, type ReportModel, runReport } from '../../fleet/report
 import type { RunState } from '../../fleet/report/run-verdict.ts';
 import type { RunRecord } from '../../fleet/run/run-timeline.ts';
 import type { LiveView } from '../output/live-view.ts';
-import type { LiveState } from './report-page.ts';
 
 /** What a page shows. */
 export interface PageSource {
@@ -11,7 +10,7 @@ export interface PageSource {
   /** @param head its `facts.exitCode` is null while the command runs */
   model(head: ReportHead): ReportModel;
   /** Null: the run does not change anything now. */
-  live(): LiveState | null;
+  live(): LiveView | null;
 }
 
 /** What the page of a run over hosts shows in addition to the recorded events. */
@@ -27,27 +26,39 @@ export interface ShownRun {
 /**
  * A run over hosts as its page shows it.
  * @param view the live display of the run
+ * @param earlier the plans that the operator has approved
  */
-export function runSource(record: RunRecord, { command, state, hosts, canary }: ShownRun, view: () => LiveView): PageSource {
-  const { startedAt, outcomes } = record;
+export function runSource(
+  record: RunRecord,
+  { command, state, hosts, canary }: ShownRun,
+  view: () => LiveView,
+  earlier: RunRecord['plans'] = new Map(),
+): PageSource {
+  const { startedAt, outcomes, plans } = record;
   return {
     startedAt,
     model: (head) =>
       runReport({
         ...head,
         command,
-        progress: stateOf(head, state),
+        progress: stateOf(head, state, view()),
         hosts,
         changing: record.progress()?.changing ?? [],
         outcomes,
+        plans: new Map([...earlier, ...plans]),
         timelines: record.timelines(canary),
         gates: record.gates,
       }),
-    live: () => (state === 'approval' ? null : { view: view(), next: record.progress()?.next?.() ?? [] }),
+    live: () => (state === 'approval' ? null : view()),
   };
 }
 
-/** The state of a run that has this state until its end. */
-export function stateOf({ facts }: Pick<ReportHead, 'facts'>, before: Exclude<RunState, 'ended'>): RunState {
-  return facts.exitCode === null ? before : 'ended';
+/** The state of a run that has this state until its end, unless it stops earlier. */
+export function stateOf(
+  { facts }: Pick<ReportHead, 'facts'>,
+  before: Exclude<RunState, 'ended'>,
+  { next }: Partial<LiveView> = {},
+): RunState {
+  if (facts.exitCode !== null) return 'ended';
+  return before === 'changing' && next?.stopped != null ? 'stopping' : before;
 }

@@ -1,6 +1,6 @@
 import type { AppError, Problem } from '../../base/errors.ts';
 import { groupBy } from '../../base/group-by.ts';
-import type { ClusterName } from '../../host/plan/document.ts';
+import { type ClusterName, type HostPlan, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
@@ -10,7 +10,7 @@ import { outcomeText } from '../../maintenance/member-outcome.ts';
 import type { MemberState } from '../../maintenance/next-step.ts';
 import type { HostOutcome } from '../run/fleet.ts';
 import { problemsOf } from '../run/fleet-failure.ts';
-import { type HostTimeline, slowLimitMs } from '../run/run-timeline.ts';
+import { type HostTimeline, isRollingBack, slowLimitMs } from '../run/run-timeline.ts';
 import type { HostCertificate, HostStatusRow } from '../use-cases/fleet-status.ts';
 import { type ReportMember, type RunState, runVerdict, type Verdict } from './run-verdict.ts';
 import { type SharedProblem, STATUS_LEVELS, statusProblems, statusVerdict } from './status-verdict.ts';
@@ -104,22 +104,17 @@ interface ReportedRun extends ReportHead, Pick<ReportModel, 'command'> {
   /** The hosts that are being changed, from the connection on. */
   readonly changing: readonly string[];
   readonly outcomes: readonly HostOutcome[];
+  /** The plans of hosts without a result, as far as known. */
+  readonly plans: ReadonlyMap<string, HostPlan>;
   readonly timelines: readonly HostTimeline[];
   readonly gates: readonly GateRecord[];
 }
 
 /** The report of `plan`, `apply` and other runs over hosts. */
 export function runReport(run: ReportedRun): ReportModel {
-  const { outcomes: unsorted, failure, timelines, hosts, changing, progress, ...head } = run;
+  const { outcomes: unsorted, plans, failure, timelines, hosts, changing, progress, ...head } = run;
   const outcomes = unsorted.toSorted((a, b) => compare(a.host, b.host));
-  const groups = foldPlans(
-    outcomes.flatMap(({ plan, status }) => {
-      if (plan === null || status === 'unchanged') return [];
-      // The sources of the fields name the host.
-      const { origins: _, ...host } = plan.host;
-      return [host];
-    }),
-  );
+  const groups = foldPlans(plansToShow(outcomes, plans));
   const members = membersOf(run);
   const impact = highestImpact(groups.flatMap(({ changes }) => changes.map(({ impact }) => impact as Impact | undefined)));
   return {
@@ -135,6 +130,22 @@ export function runReport(run: ReportedRun): ReportModel {
     groups,
     timeline: timelineOf(head, timelines),
   };
+}
+
+/** The plans with changes by name of the host; a host with a result has the plan of its result. */
+function plansToShow(outcomes: readonly HostOutcome[], plans: ReportedRun['plans']): readonly HostPlan[] {
+  const known = new Map(plans);
+  for (const { host, plan, status } of outcomes) {
+    if (status === 'unchanged') known.delete(host);
+    else if (plan !== null) known.set(host, plan.host);
+  }
+  const sorted = [...known.values()].toSorted((a, b) => compare(a.name, b.name));
+  return sorted.flatMap((plan) => {
+    if (!hasChangesOrDeferred(plan)) return [];
+    // The sources of the fields name the host.
+    const { origins: _, ...host } = plan;
+    return [host];
+  });
 }
 
 /** The report of a rollout over Nodes. */
@@ -176,7 +187,8 @@ function membersOf({ hosts, changing, outcomes, timelines }: ReportedRun): reado
   const names = new Set([...hosts, ...states.keys(), ...byName.keys()]);
   return [...names].map((name) => {
     const timeline = byName.get(name) ?? null;
-    return { name, timeline, state: states.get(name) ?? presentState(timeline) };
+    const isFailing = timeline !== null && isRollingBack(timeline);
+    return { name, timeline, state: isFailing ? 'rolling-back' : (states.get(name) ?? presentState(timeline)) };
   });
 }
 

@@ -6,7 +6,7 @@ import type { HostTimeline } from '../run/run-timeline.ts';
 /** A host or Node of a run. */
 export interface ReportMember {
   readonly name: string;
-  readonly state: MemberState;
+  readonly state: MemberState | 'rolling-back';
   /** Null: not started. */
   readonly timeline: HostTimeline | null;
 }
@@ -17,8 +17,8 @@ export interface Verdict {
   readonly text: string;
 }
 
-/** `approval`: the operator is asked. */
-export type RunState = 'planning' | 'approval' | 'changing' | 'ended';
+/** `approval`: the operator is asked. `stopping`: no other host is started. */
+export type RunState = 'planning' | 'approval' | 'changing' | 'stopping' | 'ended';
 
 interface RunToJudge {
   readonly command: string;
@@ -31,41 +31,33 @@ interface RunToJudge {
 }
 
 /** The states of a member that has not ended. */
-export const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', 'queued', 'in-progress']);
+export const UNFINISHED: ReadonlySet<ReportMember['state']> = new Set(['waiting', 'inspecting', 'queued', 'in-progress', 'rolling-back']);
+/** The results of a failed change, the worst first. */
+const BROKEN = ['failed', 'not-rolled-back', 'rolling-back', 'rolled-back'] as const;
 /** The results of a member that needs an action, the worst first. */
-const BAD = [
-  'failed',
-  'not-rolled-back',
-  'rolled-back',
-  'refused',
-  'unreachable',
-  'replaced',
-  'interrupted',
-  'not-started',
-  'skipped',
-] as const;
+const BAD = [...BROKEN, 'refused', 'unreachable', 'replaced', 'interrupted', 'not-started', 'skipped'] as const;
 
 /** The verdict about a run, at any time. */
 export function runVerdict(run: RunToJudge): Verdict {
   const { progress, failure, members } = run;
-  if (progress !== 'ended') return { level: 'active', text: presentText(run) };
+  if (progress !== 'ended') return { level: presentLevel(run), text: presentText(run) };
   if (failure === null) return { level: 'ok', text: successText(run) };
   const bad = BAD.flatMap((state) => clauseOf(run, state));
   const why = failure.exitCode >= 128 ? 'Interrupted' : hasState(members, 'not-started') ? 'Stopped' : 'Failed';
   if (bad.length === 0) return { level: 'error', text: `${why}: ${failure.problems[0]?.message ?? 'unknown error'}.` };
-  const done = ['changed', 'unchanged', 'pending'].flatMap((state) => clauseOf(run, state as MemberState));
+  const done = ['changed', 'unchanged', 'pending'].flatMap((state) => clauseOf(run, state as ReportMember['state']));
   const broken = members.some(({ state }) => state === 'failed' || state === 'not-rolled-back');
   const level = failure.exitCode >= 128 && !broken ? 'warning' : 'error';
   return { level, text: `${why}: of ${countText(run, members.length)}, ${[...bad, ...done].join(', ')}.${safetyText(run)}` };
 }
 
 /** `3 changed`. */
-function clauseOf({ members }: Pick<RunToJudge, 'members'>, state: MemberState): readonly string[] {
+function clauseOf({ members }: Pick<RunToJudge, 'members'>, state: ReportMember['state']): readonly string[] {
   const count = members.filter((member) => member.state === state).length;
   return count === 0 ? [] : [`${count} ${state.replaceAll('-', ' ')}`];
 }
 
-function hasState(members: readonly ReportMember[], state: MemberState): boolean {
+function hasState(members: readonly ReportMember[], state: ReportMember['state']): boolean {
   return members.some((member) => member.state === state);
 }
 
@@ -92,6 +84,12 @@ function successText(run: RunToJudge): string {
   return `Succeeded: ${countText(run, members.length)}, ${done.join(', ')}.`;
 }
 
+/** A failed change is an error at once; what was left out is a warning until the end. */
+function presentLevel({ progress, members }: RunToJudge): Verdict['level'] {
+  if (progress === 'stopping' || BROKEN.some((state) => hasState(members, state))) return 'error';
+  return progress === 'changing' && BAD.some((state) => hasState(members, state)) ? 'warning' : 'active';
+}
+
 function presentText(run: RunToJudge): string {
   const { members, progress } = run;
   const left = members.filter(({ state }) => UNFINISHED.has(state)).length;
@@ -103,5 +101,5 @@ function presentText(run: RunToJudge): string {
   if (members.length === 0) return 'Starting.';
   if (progress === 'planning') return `Planning: ${done} planned.`;
   const bad = BAD.flatMap((state) => clauseOf(run, state));
-  return `In progress: ${done} done${bad.length === 0 ? '' : `, ${bad.join(', ')}`}.`;
+  return `${progress === 'stopping' ? 'Stopping' : 'In progress'}: ${done} done${bad.length === 0 ? '' : `, ${bad.join(', ')}`}.`;
 }

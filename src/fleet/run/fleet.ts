@@ -2,11 +2,18 @@ import { onAbort } from '../../base/abort.ts';
 import { type AppError, isAppError, type Problem, settle } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
-import { hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
+import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../../host/plan/document.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { BatchGates, GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
-import { nextMembers, nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../../maintenance/next-step.ts';
+import {
+  type NextMembers,
+  nextMembers,
+  nextStep,
+  type RolloutMember,
+  type RolloutRules,
+  type RolloutStep,
+} from '../../maintenance/next-step.ts';
 import type { FleetMember, MemberPorts, OpenMember } from './fleet-member.ts';
 import { blockedReason, type HostResult, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
 
@@ -50,8 +57,8 @@ export interface FleetProgress {
   readonly isCanary?: boolean;
   /** Number of hosts that may be changed at once now. Absent: no host is changed. */
   readonly maxConcurrent?: number;
-  /** The hosts that start next if those in progress succeed. Absent: no host is changed. */
-  readonly next?: () => readonly string[];
+  /** The hosts that start next if those in progress succeed, except those that are rolling back. Absent: no host is changed. */
+  readonly next?: (rollingBack: ReadonlySet<string>) => NextMembers;
 }
 
 export interface FleetPorts {
@@ -68,6 +75,8 @@ export interface FleetPorts {
   gateEnded?(gate: GateRecord): Promise<void>;
   /** Called and awaited before the first change of a host. */
   begins?(host: string): Promise<void>;
+  /** Called when a host was planned; a host that is planned again is reported again. */
+  planned?(host: string, plan: HostPlan): void;
   /** Called and awaited when a host has ended. */
   ended?(outcome: HostOutcome): Promise<void>;
   progress?(progress: FleetProgress): void;
@@ -273,6 +282,7 @@ class FleetRun {
       return null;
     }
     one.open = found.value;
+    this.#ports.planned?.(one.name, found.value.planned.host);
     one.isDown = found.value.planned.isDown === true;
     one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
     if (!this.#rules.dryRun) one.stage = found.value.planned.stage ?? one.stage;
@@ -369,7 +379,9 @@ class FleetRun {
       waiting,
       changing,
       ended,
-      ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent, next: () => nextMembers(this.#members, this.#rules) }),
+      ...(this.#rules.dryRun
+        ? {}
+        : { isCanary, maxConcurrent, next: (rollingBack) => nextMembers(this.#members, this.#rules, rollingBack) }),
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import type { HostPlan } from '../../host/plan/document.ts';
 import type { GateRecord } from '../../maintenance/gates/batch-gates.ts';
 import type { FleetPorts, FleetProgress, HostOutcome, HostStatus } from './fleet.ts';
 import { type HostPhase, type HostSteps, medianOf, type RunSteps, runSteps } from './run-steps.ts';
@@ -113,6 +114,8 @@ export interface RunRecord {
   readonly steps: RunSteps;
   /** The results so far, in the order of the ends. */
   readonly outcomes: readonly HostOutcome[];
+  /** The hosts that were planned, with their last plans. */
+  readonly plans: ReadonlyMap<string, HostPlan>;
   /** The gates that have ended. */
   readonly gates: readonly GateRecord[];
   /** Milliseconds since the epoch. */
@@ -132,18 +135,24 @@ interface RunRecorder extends RunRecord {
 export function runRecorder(clock: Pick<Clock, 'now'>): RunRecorder {
   const steps = runSteps(clock);
   const outcomes: HostOutcome[] = [];
+  const plans = new Map<string, HostPlan>();
   const gates: GateRecord[] = [];
   let last: FleetProgress | null = null;
   return {
     startedAt: new Date(steps.startedAt),
     steps,
     outcomes,
+    plans,
     gates,
     now: () => clock.now().getTime(),
     progress: () => last,
     record: (ports) => ({
       ...ports,
       reporterOf: (host) => steps.of(host, ports.reporterOf(host)),
+      planned: (host, plan) => {
+        plans.set(host, plan);
+        ports.planned?.(host, plan);
+      },
       gateEnded: async (gate) => {
         gates.push(gate);
         await ports.gateEnded?.(gate);

@@ -96,6 +96,11 @@ describe('the live display', () => {
     expect(linesOf({ ...EMPTY, failures }).at(-1)).toBe('  ✗ edge-[001:003] (3) unreachable: connection refused');
   });
 
+  it('has a host that rolls back above slow ones', () => {
+    const active = [...BUSY.active, row(edge(99), 'rolling back', 1, { isRollingBack: true })];
+    expect(linesOf({ ...BUSY, active }, 130)[2]).toBe('  edge-099             rolling back           1s');
+  });
+
   it('marks a host as slow beyond three times the median and five seconds', () => {
     const isSlow = (seconds: number, medianMs: number | null): boolean =>
       linesOf({ ...EMPTY, active: [row('n1', 'restart', seconds, { medianMs })] })

@@ -158,6 +158,21 @@ describe('a run over a fleet', () => {
     expect(log.filter((line) => !line.startsWith('look'))).toEqual([]);
   });
 
+  it('reports each plan before the first change, and that no host follows a canary that rolls back', async () => {
+    const { run } = world({ a: { apply: BACK, applyTakes: 9 }, b: {}, c: { plan: GONE } }, { canary: 1, observesFirst: true });
+    const seen: string[] = [];
+    const next = new Set<string>();
+    await run({
+      planned: (host) => void seen.push(host),
+      begins: async () => void seen.push('begins'),
+      progress: ({ changing, next: nextIf }) => {
+        if (changing.includes('a')) for (const back of [[], ['a']]) next.add(JSON.stringify(nextIf?.(new Set(back))));
+      },
+    });
+    expect(seen.slice(0, 2)).toEqual(['a', 'b']);
+    expect([...next]).toEqual(['{"names":["b"],"stopped":null}', '{"names":[],"stopped":"the first host to be changed (canary) failed"}']);
+  });
+
   it('does not wait for an unresponsive host', async () => {
     const { run, log } = world({ ...many(5), dead: { plan: GONE, planTakes: 50 } }, { canary: 1, maxUnavailable: 2, parallel: 4 });
     const done = run();

@@ -385,7 +385,11 @@ describe('the members that start next', () => {
   it('are those after the success of the members in progress', () => {
     const all = members('a b c d e').map((member) => ({ ...member, state: member.name === 'a' ? ('in-progress' as const) : member.state }));
     expect(nextStep(all, { ...BATCHES, canary: 1, maxUnavailable: 2 }).start).toEqual([]);
-    expect(nextMembers(all, { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual(['b', 'c']);
-    expect(nextMembers(members('a'), { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual(['a']);
+    expect(nextMembers(all, { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual({ names: ['b', 'c'], stopped: null });
+    expect(nextMembers(members('a'), { ...BATCHES, canary: 1, maxUnavailable: 2 })).toEqual({ names: ['a'], stopped: null });
+    expect(nextMembers(all, { ...BATCHES, canary: 1, maxUnavailable: 2 }, new Set('a'))).toEqual({
+      names: [],
+      stopped: 'the first host to be changed (canary) failed',
+    });
   });
 });

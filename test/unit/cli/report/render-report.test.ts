@@ -116,6 +116,18 @@ describe('the page of an apply', () => {
     expect(n0).toContain('<rect class="t-r" x="10" width="5"/>');
   });
 
+  it('marks the changes of hosts that were rolled back or not started', () => {
+    const statuses = { n1: 'changed', n2: 'rolled-back', n3: 'not-started', n4: 'not-started' } as const;
+    const outcomes = Object.entries(statuses).map(([host, status]) => plannedHost(host, { status }));
+    const tags = '<span class="tag error">1 rolled back: n2</span>SEP<span class="tag warning">2 not started: n3, n4</span>';
+    const stopped = render(runModel(outcomes, changeEvents('n1', 0, 9_000)));
+    expect(stopped).toContain(`n[1:4]<br><span class="dim">4 hosts</span><br>${tags.replace('SEP', '<br>')}</th>`);
+    expect(stopped).toContain(`<span class="tag safe">safe</span> ${tags.replace('SEP', ' ')}</summary>`);
+    expect(render(runModel(outcomes.slice(2)))).toContain('2 hosts</span><br><span class="tag warning">not started</span></th>');
+    for (const plain of [runModel(outcomes.slice(0, 1)), runModel([plannedHost('n1')])])
+      expect(render(plain)).toContain('1 host</span></th>');
+  });
+
   it('does not mark a host in progress as bad', () => {
     const begun = changeEvents('n0', 500, 9_000).filter(({ kind }) => kind !== 'ended');
     const running = render(runModel([plannedHost('n1', { status: 'changed' })], [...begun, ...changeEvents('n1', 500, 4_000)]));

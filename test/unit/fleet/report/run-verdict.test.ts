@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../../src/base/errors.ts';
-import { type RunState, runVerdict } from '../../../../src/fleet/report/run-verdict.ts';
-import type { MemberState } from '../../../../src/maintenance/next-step.ts';
+import { type ReportMember, type RunState, runVerdict } from '../../../../src/fleet/report/run-verdict.ts';
 
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'kubelet not healthy' }, { exitCode: 4 });
 
 /** The verdict about members in these states. */
 function verdict(
-  states: readonly MemberState[],
+  states: readonly ReportMember['state'][],
   { command = 'apply', progress = 'ended' as RunState, failure = null as AppError | null } = {},
 ) {
   const members = states.map((state, i) => ({ name: `n${i}`, state, timeline: null }));
@@ -47,18 +46,24 @@ describe('the verdict about a run', () => {
     expect(verdict(['unchanged'], { command: 'plan' }).text).toBe('No changes: 1 host up to date.');
   });
 
+  const of = (progress: RunState, ...states: ReportMember['state'][]): string => {
+    const { level, text } = verdict(states, { progress });
+    return `${level}: ${text}`;
+  };
+
+  it('is an error as soon as a change has failed, and a warning if hosts are left out', () => {
+    expect(of('changing', 'changed', 'rolling-back', 'in-progress')).toBe('error: In progress: 1 of 3 hosts done, 1 rolling back.');
+    expect(of('changing', 'changed', 'rolled-back', 'in-progress', 'queued')).toBe('error: In progress: 2 of 4 hosts done, 1 rolled back.');
+    expect(of('stopping', 'refused', 'in-progress', 'queued')).toBe('error: Stopping: 1 of 3 hosts done, 1 refused.');
+    expect(of('changing', 'unreachable', 'in-progress', 'queued')).toBe('warning: In progress: 1 of 3 hosts done, 1 unreachable.');
+  });
+
   it('is active before the end', () => {
-    const of = (progress: RunState, ...states: MemberState[]): string => {
-      const { level, text } = verdict(states, { progress });
-      return `${level}: ${text}`;
-    };
     expect(of('planning', 'pending', 'inspecting', 'waiting')).toBe('active: Planning: 1 of 3 hosts planned.');
     expect(of('approval', 'pending', 'unchanged')).toBe(
       'active: Planned. Waiting for the answer on the terminal: 1 host would be changed.',
     );
-    expect(of('changing', 'changed', 'rolled-back', 'in-progress', 'queued')).toBe(
-      'active: In progress: 2 of 4 hosts done, 1 rolled back.',
-    );
+    expect(of('changing', 'changed', 'in-progress', 'queued')).toBe('active: In progress: 1 of 3 hosts done.');
     expect(of('changing')).toBe('active: Starting.');
   });
 });
