@@ -151,6 +151,17 @@ describe('rollout create', () => {
     expect(await world.cluster.get(rolloutRef('edge'))).toBeNull();
   });
 
+  it('refuses the name of an existing rollout, and prints its replacement', async () => {
+    await create('edge', '--all', '--set', 'maxPods=50');
+    const { code, stdout, stderr } = await create('edge', '--all', '--set', 'maxPods=60');
+    const problem =
+      'KubeletConfigRollout edge exists already. Change fields: kubectl edit kcr edge. To replace all fields, add --dry-run -o yaml, and pipe the object to kubectl replace -f -. Otherwise choose another name. [ROLLOUT_EXISTS]\n';
+    expect([code, stdout, stderr.slice(-problem.length)]).toEqual([3, '', problem]);
+    expect((await world.cluster.get(rolloutRef('edge')))?.spec).toMatchObject({ payload: { overlay: { maxPods: 50 } } });
+    const dry = await create('edge', '--all', '--set', 'maxPods=60', '--dry-run', '-o', 'yaml');
+    expect([dry.code, parse(dry.stdout)]).toMatchObject([0, { spec: { payload: { overlay: { maxPods: 60 } } } }]);
+  });
+
   it('refuses nodes of another rollout, and an impact above --allow', async () => {
     await create('older', '--selector', 'pool=even', '--set', 'maxPods=50');
     const second = await create('younger', '--all', '--set', 'maxPods=60');

@@ -52,7 +52,7 @@ type Ports = OpenClusterPorts & Pick<LocalFiles, 'input'> & Pick<RunTime, 'clock
  * Creates a rollout after the checks of its controller: schema, other rollouts of the same nodes, and the payload for each selected
  * node. Reports the changed fields with their impact. A dry run without an API server checks the schema only.
  * @param apply receives the object, and how to create it. @returns the object as created, or as it would be created
- * @throws AppError ROLLOUT_INVALID and errors in the payload (exit code 2), ROLLOUT_REFUSED (exit code 3)
+ * @throws AppError ROLLOUT_INVALID and errors in the payload (exit code 2), ROLLOUT_EXISTS and ROLLOUT_REFUSED (exit code 3)
  */
 export async function createRollout(
   services: Ports,
@@ -69,11 +69,13 @@ export async function createRollout(
   try {
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
     const object = canaries === undefined ? given : withCanaries(given, canaries, items);
-    const others = (await listRollouts(cluster)).map(({ rollout }) => rollout).filter(({ name }) => name !== request.name);
+    const found = (await listRollouts(cluster)).map(({ rollout }) => rollout);
+    const others = found.filter(({ name }) => name !== request.name);
     const isAlive = await isControllerAlive(cluster, { namespace, now: services.clock.now() });
     if (isAlive === false && requiresController) throw new AppError(controllerNotRunning(namespace), { exitCode: 3 });
     await requireAccepted(cluster, validRollout(object), { nodes: items, others, namespace, push, reporter });
     const created = await apply(object, async () => {
+      if (others.length < found.length) throw rolloutExists(request.name);
       if (push !== undefined) await performPush(cluster, push, reporter);
       return cluster.create(object);
     });
@@ -202,6 +204,11 @@ async function validateContent(text: string, nodes: readonly NodeConfig[], repor
     if (!(error instanceof AppError)) throw error;
     throw new AppError(error.problems.map(withoutPosition), { exitCode: error.exitCode, cause: error });
   }
+}
+
+function rolloutExists(name: string): AppError {
+  const hint = `Change fields: kubectl edit kcr ${name}. To replace all fields, add --dry-run -o yaml, and pipe the object to kubectl replace -f -. Otherwise choose another name`;
+  return new AppError({ code: 'ROLLOUT_EXISTS', message: `${ROLLOUT_KIND} ${name} exists already`, hint }, { exitCode: 3 });
 }
 
 function refused(found: readonly { readonly host?: string; readonly message: string }[]): AppError {
