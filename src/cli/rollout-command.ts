@@ -19,6 +19,7 @@ import {
   tableRequest,
 } from './request-parts.ts';
 import type { CreateRequest, DiffRequest, StatusRequest, UndoRequest } from './rollout.ts';
+import { gatesOption, ORDERS } from './rollout-options.ts';
 import { canariesOf, rolloutRequest, specOf } from './rollout-spec-options.ts';
 
 /** `rollout ...`: KubeletConfigRollout objects, with the verbs of kubectl rollout. */
@@ -62,7 +63,7 @@ function defineCreate(rollout: Command, on: On): void {
     addDrainLimits(
       group
         .option('--canary <nodes>', 'canaries, changed first: number, percentage, or label of the nodes such as pool=edge (default: 1)')
-        .addOption(new Option('--order <order>', 'order of the nodes. zone: one zone after the other').choices(['zone']))
+        .addOption(new Option('--order <order>', 'order of the nodes: one zone after the other, or spread over the zones').choices(ORDERS))
         .option('--max-unavailable <nodes>', 'maximum number or percentage of nodes in progress or unavailable at once (default: 1)')
         .option(
           '--max-fail <nodes>',
@@ -70,6 +71,7 @@ function defineCreate(rollout: Command, on: On): void {
         )
         .option('--min-ready <duration>', 'time a node must be Ready with its new configuration (default: 30s)')
         .option('--progress-deadline <duration>', 'time limit for each node (default: 15m)')
+        .addOption(gatesOption('gates with a command or with files of credentials are refused'))
         .addOption(
           new Option(
             '--until <state>',
@@ -149,6 +151,7 @@ const EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --set ma
 
 const CREATE_EXAMPLES = `  kubeletadm rollout create edge --selector pool=edge --overlay fields.yaml --on-failure revert
   kubeletadm rollout create edge --selector pool=edge --configmap kubeletadm-system/node-config-g2gfckm55t
+  kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --gates gates.yaml
   # change all fields of an existing rollout
   kubeletadm rollout create edge --selector pool=edge --set maxPods=200 --dry-run -o yaml | kubectl replace -f -`;
 
@@ -193,6 +196,7 @@ function createRequest(args: readonly string[], options: CommandOptions): Create
     payload: payloadOf(options),
     spec: specOf(options, canaries !== undefined),
     canaries,
+    gates: flagText(options, 'gates'),
     run: runRequest(options),
     format: outputRequest(options).format,
   };

@@ -57,10 +57,10 @@ export function addGateOptions(command: Command): Command {
     .option('--ignore-window', 'start batches also outside of the maintenance windows; recorded with the run');
 }
 
-export function gatesOption(): Option {
+export function gatesOption(note = 'apply and plan then ignore those of the fleet file'): Option {
   return new Option(
     '--gates <file>',
-    'file (kind: Rollout) with gates that must pass between batches, and with maintenance windows; apply and plan then ignore those of the fleet file',
+    `file (kind: Rollout) with gates that must pass between batches, and with maintenance windows; ${note}`,
   );
 }
 
@@ -86,12 +86,10 @@ export function canaryOption(defaultText = '1', numberText = 'takes workers firs
  */
 export function addOrderOption(command: Command, defaultText = 'that of the fleet file', noun: 'hosts' | 'nodes' = 'hosts'): Command {
   const text = `order after the canaries. zone: one zone after the other (label topology.kubernetes.io/zone of the Nodes), unknown zones last. spread: ${noun} of different zones together (default: ${defaultText})`;
-  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
-    rollout.addOption(new Option('--order <order>', text).choices([...ORDERS])),
-  );
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) => rollout.addOption(new Option('--order <order>', text).choices(ORDERS)));
 }
 
-const ORDERS: readonly [RolloutOrder, ...RolloutOrder[]] = ['zone', 'spread'];
+export const ORDERS: readonly [RolloutOrder, ...RolloutOrder[]] = ['zone', 'spread'];
 
 /** `--order`. */
 export function orderOf(options: CommandOptions): RolloutOrder | undefined {

@@ -41,7 +41,7 @@ export function canariesOf(options: CommandOptions): CreateRequest['canaries'] {
 
 /** Options of `dynamic assign` that have no field in a rollout. */
 const NOT_IN_ROLLOUTS: readonly string[] =
-  'allowPodLoss skipValidation force gates ignoreWindow backend report serve reason exitCode showOrigin'.split(' ');
+  'allowPodLoss skipValidation force ignoreWindow backend report serve reason exitCode showOrigin'.split(' ');
 
 /**
  * `dynamic assign --selector L --rollout NAME`.
@@ -56,9 +56,9 @@ export function assignRolloutRequest(
   if (choice?.kind !== 'selector')
     throw usageError('--rollout requires --selector', 'A rollout selects its nodes by label, also those that join later');
   const other = NOT_IN_ROLLOUTS.find((name) => options[name] !== undefined && options[name] !== false);
-  if (other !== undefined || options.order === 'spread')
+  if (other !== undefined)
     throw usageError(
-      `${other === undefined ? '--order spread' : optionName(other)} cannot be combined with --rollout`,
+      `${optionName(other)} cannot be combined with --rollout`,
       'Omit one of the two, or create the object with kubeletadm rollout create',
     );
   const isGood = options.wait === 'good';
@@ -76,7 +76,15 @@ export function assignRolloutRequest(
   const name = flagText(options, 'rollout') ?? '';
   return {
     ...rolloutRequest([name], options),
-    ...{ assigned, selector: choice.selector, spec, canaries, namespace: AGENT_NAMESPACE, run: runRequest(options) },
+    ...{
+      assigned,
+      selector: choice.selector,
+      spec,
+      canaries,
+      gates: flagText(options, 'gates'),
+      namespace: AGENT_NAMESPACE,
+      run: runRequest(options),
+    },
     waits: options.wait !== 'none',
     format: outputRequest(options).format,
   };
@@ -109,7 +117,8 @@ export function specOf(options: CommandOptions, namesCanary: boolean): JsonObjec
   });
   const strategy = present({
     canary: count === undefined ? undefined : { count },
-    topologyKey: options.order === 'zone' ? 'topology.kubernetes.io/zone' : undefined,
+    topologyKey: options.order === undefined ? undefined : 'topology.kubernetes.io/zone',
+    topologyOrder: options.order === 'spread' ? 'Spread' : undefined,
     maxUnavailable: amount('maxUnavailable'),
     maxFailures: maxFail?.hosts,
     minReadySeconds: seconds('minReady'),

@@ -6,6 +6,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type AssignmentRequest, reportImpact } from '../dynamic/use-cases/assign.ts';
 import { type PushedFileRequest, pushFile } from '../dynamic/use-cases/push-file.ts';
+import { readRollout } from '../fleet/use-cases/load-fleet.ts';
 import { type FieldChange, formatFieldChange, formatImpact } from '../host/plan/impact.ts';
 import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -35,6 +36,7 @@ import {
   setPaused,
   undoRollout,
 } from '../rollouts/use-cases/rollout-revisions.ts';
+import { strategyOfGates } from '../rollouts/use-cases/strategy-of-gates.ts';
 import { rolloutEnd, rolloutState, waitForRollout } from '../rollouts/use-cases/wait-for-rollout.ts';
 import { dryRunMark } from './dry-run.ts';
 import type { Services } from './output/services.ts';
@@ -50,6 +52,8 @@ export interface RolloutRequest {
 export interface CreateRequest extends RolloutRequest, Omit<CreateRolloutRequest, 'cluster' | 'name'> {
   /** Null: all nodes. */
   readonly selector: LabelSelector | null;
+  /** `--gates`. */
+  readonly gates: string | undefined;
   readonly format: DocumentFormat;
 }
 
@@ -57,6 +61,7 @@ export interface CreateRequest extends RolloutRequest, Omit<CreateRolloutRequest
 export interface AssignRolloutRequest extends RolloutRequest, Pick<CreateRolloutRequest, 'spec' | 'canaries' | 'namespace'> {
   readonly assigned: Extract<AssignmentRequest['assigned'], { readonly kind: 'config-map' | 'file' }>;
   readonly selector: LabelSelector;
+  readonly gates: string | undefined;
   readonly run: RunSettings;
   readonly waits: boolean;
   readonly format: DocumentFormat;
@@ -85,11 +90,19 @@ export interface DiffRequest extends RolloutRequest {
 
 /** `rollout create NAME`. */
 export async function runRolloutCreate(services: Services, request: CreateRequest): Promise<ExitCode> {
-  const { selector, verbosity } = request;
-  const nodeSelector = selector === null ? {} : nodeSelectorOf(selector, '--selector');
-  const reporter = services.reporter({ verbosity, format: 'text' });
-  await createAndPrint(services, { ...request, spec: { nodeSelector, ...request.spec } }, reporter);
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  await createAndPrint(services, { ...request, spec: await specOf(services, request) }, reporter);
   return 0;
+}
+
+async function specOf(
+  services: Services,
+  { selector, gates, spec }: Pick<CreateRequest, 'selector' | 'gates' | 'spec'>,
+): Promise<JsonObject> {
+  const nodeSelector = selector === null ? {} : nodeSelectorOf(selector, '--selector');
+  if (gates === undefined) return { nodeSelector, ...spec };
+  const strategy = { ...(spec.strategy as JsonObject | undefined), ...strategyOfGates(await readRollout(services, gates)) };
+  return { nodeSelector, ...spec, strategy };
 }
 
 async function createAndPrint(
@@ -109,8 +122,7 @@ export async function runAssignRollout(services: Services, request: AssignRollou
   const plan = (pushed: PushedFileRequest) =>
     pushFile(services, { pushed, cluster, run }, reporter, async ({ push }) => ({ push, payload: push.source }));
   const source = assigned.kind === 'file' ? await plan(assigned.pushed) : { payload: assigned.source };
-  const spec = { nodeSelector: nodeSelectorOf(request.selector, '--selector'), ...request.spec };
-  const created = { ...request, ...source, spec, requiresController: true };
+  const created = { ...request, ...source, spec: await specOf(services, request), requiresController: true };
   if (run.dryRun || !waits) {
     await createAndPrint(services, created, reporter);
     return 0;

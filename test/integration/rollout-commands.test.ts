@@ -151,6 +151,79 @@ describe('rollout create', () => {
     expect(await world.cluster.get(rolloutRef('edge'))).toBeNull();
   });
 
+  it('has the gates and windows of a file for --gates', async () => {
+    const file = join(directory, 'gates.yaml');
+    const header = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Rollout\n';
+    const job = {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'e2e', labels: { team: 'a' } },
+      spec: { backoffLimit: 2, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'e2e', image: 'example.com/e2e' }] } } },
+    };
+    writeFileSync(join(directory, 'job.yaml'), JSON.stringify(job));
+    const windows = `windows: [{days: [Fri], startTime: "22:00", duration: 7h, timeZone: Etc/UTC}, {startTime: "01:00", endTime: "02:30", timeZone: Etc/UTC}]`;
+    const gates = `gates:
+- {name: errors, timeout: 10m, retries: 20, interval: 30s, prometheus: {address: "http://prometheus:9090", query: errors, thresholdRange: {max: 0.5}}}
+- {name: e2e, after: end, job: {manifest: job.yaml, namespace: e2e}}
+`;
+    writeFileSync(file, `${header}batchDuration: 20m\n${windows}\n${gates}`);
+    const { code, stdout, stderr } = await rollout(
+      ...[
+        'create',
+        'edge',
+        '--all',
+        '--set',
+        'maxPods=50',
+        '--canary',
+        '2',
+        '--order',
+        'spread',
+        '--gates',
+        file,
+        '--dry-run',
+        '-o',
+        'yaml',
+      ],
+    );
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('error')]);
+    expect(parse(stdout).spec.strategy).toEqual({
+      canary: { count: 2 },
+      topologyKey: 'topology.kubernetes.io/zone',
+      topologyOrder: 'Spread',
+      gates: [
+        {
+          name: 'errors',
+          timeoutSeconds: 600,
+          prometheus: {
+            address: 'http://prometheus:9090',
+            query: 'errors',
+            thresholdRange: { max: 0.5 },
+            retries: 20,
+            intervalSeconds: 30,
+          },
+        },
+        { name: 'e2e', after: 'End', job: { namespace: 'e2e', template: { metadata: { labels: { team: 'a' } }, spec: job.spec } } },
+      ],
+      windows: [
+        { days: ['Fri'], startTime: '22:00', endTime: '05:00', timeZone: 'Etc/UTC' },
+        { startTime: '01:00', endTime: '02:30', timeZone: 'Etc/UTC' },
+      ],
+      batchDurationSeconds: 1200,
+    });
+    writeFileSync(
+      file,
+      `${header}gates:\n- {name: smoke, command: ./smoke.sh, onFailure: revert}\n- {name: e2e, retries: 2, job: {manifest: job.yaml}}\n`,
+    );
+    const refused = await create('edge', '--all', '--set', 'maxPods=50', '--gates', file);
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      `gate smoke: a controller runs no commands; use a Job or a query of Prometheus [USAGE]
+gate smoke: a rollout has one onFailure for nodes and gates; use --on-failure [USAGE]
+gate e2e: a controller creates a Job once; set backoffLimit in its manifest instead of retries and interval [USAGE]
+`,
+    ]);
+  });
+
   it('refuses the name of an existing rollout, and prints its replacement', async () => {
     await create('edge', '--all', '--set', 'maxPods=50');
     const { code, stdout, stderr } = await create('edge', '--all', '--set', 'maxPods=60');
@@ -434,7 +507,7 @@ describe('dynamic assign --rollout', () => {
     ['an option that a rollout does not have', ['--selector', 'pool=even', '--allow-pod-loss'], /--allow-pod-loss cannot be combined with/],
     ['a configuration that the kubelet rejects', ['--selector', 'pool=even', '--skip-validation'], /--skip-validation cannot be combined/],
     ['the exit code of a dry run', ['--selector', 'pool=even', '--dry-run', '--exit-code'], /--exit-code cannot be combined/],
-    ['nodes of different zones together', ['--selector', 'pool=even', '--order', 'spread'], /--order spread cannot be combined/],
+    ['a run outside of the windows', ['--selector', 'pool=even', '--ignore-window'], /--ignore-window cannot be combined/],
   ])('refuses %s', async (_, argv, message) => {
     const { code, stderr } = await assign(...argv);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
