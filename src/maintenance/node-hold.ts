@@ -1,6 +1,6 @@
 import { parseJsonObject } from '../base/json.ts';
 import type { ThisProcess } from '../base/this-process.ts';
-import { conditionOf, LIFECYCLE_CONDITIONS } from '../kube/node-conditions.ts';
+import { conditionOf, LIFECYCLE_CONDITIONS, type LifecycleCondition } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { isTrue, numberAt, objectsAt, textAt } from '../kubelet/documents/values.ts';
 
@@ -29,8 +29,18 @@ export interface CordonOwner {
   readonly reason: string;
 }
 
-/** The beginning of each message of a condition that this program writes. */
-export const CONDITION_MARK = 'kubeletadm: ';
+/** The run that set lifecycle conditions, and the time of each, as JSON: other programs set conditions of the same types. */
+export const CONDITIONS_ANNOTATION = 'kubeletadm.dev/conditions-by';
+
+/** The run that set lifecycle conditions of a node last, and the types of those that no other program has set since. */
+export function ownConditions(node: KubeObject): { readonly run: string; readonly types: readonly LifecycleCondition[] } {
+  const found = parseJsonObject(node.metadata.annotations?.[CONDITIONS_ANNOTATION] ?? '') ?? {};
+  const isOwn = (type: LifecycleCondition): boolean => {
+    const { status, lastTransitionTime } = conditionOf(node, type) ?? {};
+    return status === 'True' && lastTransitionTime === textAt(found, `since.${type}`);
+  };
+  return { run: textAt(found, 'run'), types: LIFECYCLE_CONDITIONS.filter(isOwn) };
+}
 
 /** The owner of the cordon of a node; null: none, or an annotation that this program did not write. */
 export function cordonOwner({ metadata }: KubeObject): CordonOwner | null {
@@ -88,8 +98,9 @@ export interface NodeObstacle {
 export function obstacleOf(node: KubeObject, own: OwnRun): NodeObstacle | null {
   const taint = objectsAt(node, 'spec.taints').find(({ key }) => Object.hasOwn(REMOVED, String(key)));
   if (taint !== undefined) return { kind: 'removed', why: `${REMOVED[String(taint.key)]} (taint ${taint.key})` };
-  const foreign = LIFECYCLE_CONDITIONS.flatMap((type) => conditionOf(node, type) ?? []).find(
-    ({ status, message }) => status === 'True' && message?.startsWith(CONDITION_MARK) !== true,
+  const { types } = ownConditions(node);
+  const foreign = LIFECYCLE_CONDITIONS.flatMap((type) => (types.includes(type) ? [] : (conditionOf(node, type) ?? []))).find(
+    ({ status }) => status === 'True',
   );
   if (foreign !== undefined) {
     const { type, reason = '', message = '' } = foreign;

@@ -6,11 +6,25 @@ import { type LabApiServer, startApiServer } from '../../lab/api-server/server.t
 import { interrupted } from '../../src/base/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../src/kube/resources.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/maintenance/node-hold.ts';
 import { drainBudget, drainNode, drainPod, scaled } from '../support/drain-objects.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const PODS = resourceOf('v1', 'Pod') as ResourceType;
+
+/** A Node with the conditions of a run that was killed. */
+function markedNode(...types: readonly string[]) {
+  const lastTransitionTime = '2030-01-01T00:00:00Z';
+  const left = types.map((type) => ({ type, status: 'True', reason: 'AdminRequested', message: 'kubeletadm: a test', lastTransitionTime }));
+  const mark = JSON.stringify({ run: 'run-0', since: Object.fromEntries(types.map((type) => [type, lastTransitionTime])) });
+  const node = drainNode('n1');
+  return {
+    ...node,
+    metadata: { ...node.metadata, annotations: { [CONDITIONS_ANNOTATION]: mark } },
+    status: { conditions: [{ type: 'Ready', status: 'True' }, ...left] },
+  };
+}
 
 describe('drain, uncordon and maintenance against the API server double', () => {
   let server: LabApiServer;
@@ -92,8 +106,7 @@ describe('drain, uncordon and maintenance against the API server double', () => 
   });
 
   it('removes the condition that a killed run has left', async () => {
-    const condition = { type: 'MaintenancePlanned', status: 'True', reason: 'AdminRequested', message: 'kubeletadm: a test, by ann@host' };
-    store({ ...drainNode('n1'), status: { conditions: [{ type: 'Ready', status: 'True' }, condition] } });
+    store(markedNode('MaintenancePlanned'));
     expect((await run('maintenance', 'status')).stdout).toContain('MaintenancePlanned');
     const stdout = 'n1: unchanged: it is not cordoned; the condition MaintenancePlanned was removed\n';
     expect(await run('uncordon', 'n1')).toMatchObject({ code: 0, stdout });
@@ -102,12 +115,7 @@ describe('drain, uncordon and maintenance against the API server double', () => 
   });
 
   it('removes what a killed run has left also from a node that others have cordoned since', async () => {
-    const left = ['DrainInProgress', 'MaintenancePlanned'].map((type) => ({
-      type,
-      status: 'True',
-      message: 'kubeletadm: a test, by ann@host',
-    }));
-    store({ ...drainNode('n1'), spec: { unschedulable: true }, status: { conditions: [{ type: 'Ready', status: 'True' }, ...left] } });
+    store({ ...markedNode('DrainInProgress', 'MaintenancePlanned'), spec: { unschedulable: true } });
     const state = 'n1: refused: it is cordoned, not by kubeletadm';
     const stdout = `${state}; the conditions MaintenancePlanned, DrainInProgress were removed\n`;
     expect(await run('uncordon', 'n1')).toMatchObject({ code: 3, stdout });

@@ -13,7 +13,7 @@ import { type HoldRun, markLifecycle, nodeRef, releaseHold, renewHold } from '..
 import { plannedDrains, removePlanned } from '../../maintenance/drain/planned-drains.ts';
 import { type DrainForecast, drainForecaster } from '../../maintenance/forecast/forecast.ts';
 import { readClusterView } from '../../maintenance/forecast/read-cluster-view.ts';
-import { CONDITION_MARK, type CordonOwner, cordonOwner, isAbandoned, isCordoned, obstacleOf } from '../../maintenance/node-hold.ts';
+import { type CordonOwner, cordonOwner, isAbandoned, isCordoned, obstacleOf, ownConditions } from '../../maintenance/node-hold.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './named-hosts.ts';
 
@@ -119,18 +119,14 @@ export async function uncordonChosenNodes(services: NodeCommandPorts, { choice, 
       const mayRelease = (owner: CordonOwner): boolean => owner.isKept || isAbandoned(owner, { self, now: clock.now() });
       if (await releaseHold(cluster, name, mayRelease)) results.push({ node: name, state: 'uncordoned', why: '' });
       else {
-        const isRemoved = await removePlanned(cluster, name, (now) => ownConditions(now).length > 0);
+        const isRemoved = await removePlanned(cluster, name, (now) => ownConditions(now).types.length > 0);
         const { state, why } = whyCordoned(node);
-        results.push({ node: name, state, why: isRemoved ? `${why}; ${removedText(ownConditions(node))}` : why });
+        results.push({ node: name, state, why: isRemoved ? `${why}; ${removedText(ownConditions(node).types)}` : why });
       }
     }
     return results;
   };
   return withCluster(services, access, uncordon, reporter);
-}
-
-function ownConditions(node: KubeObject): readonly string[] {
-  return LIFECYCLE_CONDITIONS.filter((type) => conditionOf(node, type)?.message?.startsWith(CONDITION_MARK) === true);
 }
 
 function removedText(types: readonly string[]): string {
@@ -166,6 +162,7 @@ export async function readMaintenance(
     const now = services.clock.now();
     const all = nodes.map((node): NodeMaintenance => {
       const conditions = LIFECYCLE_CONDITIONS.flatMap((type) => conditionOf(node, type) ?? []).filter(({ status }) => status === 'True');
+      const own = ownConditions(node).types;
       return {
         node: node.metadata.name,
         isCordoned: isCordoned(node),
@@ -174,7 +171,7 @@ export async function readMaintenance(
           type,
           reason,
           message,
-          isOurs: message.startsWith(CONDITION_MARK),
+          isOurs: own.some((ours) => ours === type),
         })),
         obstacle: obstacleOf(node, { run: '', self: services.self, now })?.why ?? null,
       };

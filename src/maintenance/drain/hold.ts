@@ -6,7 +6,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, LIFECYCLE_CONDITIONS, type LifecycleCondition } from '../../kube/node-conditions.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import {
-  CONDITION_MARK,
+  CONDITIONS_ANNOTATION,
   CORDON_ANNOTATION,
   type CordonOwner,
   cordonOwner,
@@ -15,6 +15,7 @@ import {
   isCordoned,
   type NodeObstacle,
   obstacleOf,
+  ownConditions,
 } from '../node-hold.ts';
 
 /** A run that cordons nodes. */
@@ -97,7 +98,7 @@ export async function releaseHold(cluster: Cluster, name: string, isOwn: (owner:
   const released = await withNode(cluster, name, async (node) => {
     const owner = cordonOwner(node);
     if (owner === null || !isOwn(owner)) return false;
-    await setConditions(cluster, node, {}, '');
+    await setConditions(cluster, node, {}, null);
     const latest = await cluster.get(nodeRef(name));
     if (latest === null) return false;
     const still = cordonOwner(latest);
@@ -120,40 +121,38 @@ export async function markLifecycle(
 ): Promise<boolean> {
   const marked = await withNode(cluster, name, async (node) => {
     if (cordonOwner(node)?.run !== run.run || !isCordoned(node)) return false;
-    await setConditions(cluster, node, conditions, conditionMessage(run), run.clock.now());
+    await setConditions(cluster, node, conditions, run);
     return true;
   });
   return marked === true;
 }
 
-/** The message of the conditions of a run. */
-export function conditionMessage({ self, reason }: Pick<HoldRun, 'self' | 'reason'>): string {
-  return `${CONDITION_MARK}${reason}, by ${self.name}`;
-}
-
 /**
  * Sets these lifecycle conditions to True, and removes the others of this program. No request if nothing changes.
+ * @param run null: sets none
  * @throws AppError CLUSTER_CONFLICT if the node has changed since: another run may hold it now
  */
 export async function setConditions(
   cluster: Cluster,
   node: KubeObject,
   reasons: Readonly<Partial<Record<LifecycleCondition, string>>>,
-  message: string,
-  now = new Date(0),
+  run: HoldRun | null,
 ): Promise<void> {
-  const time = now.toISOString().replace(/\.\d+/, '');
+  const message = `kubeletadm: ${run?.reason}, by ${run?.self.name}`;
+  const time = run?.clock.now().toISOString().replace(/\.\d+/, '') ?? '';
+  const { types } = ownConditions(node);
+  const since: Record<string, string> = {};
   const conditions = LIFECYCLE_CONDITIONS.flatMap((type): readonly JsonObject[] => {
     const reason = reasons[type];
-    const current = conditionOf(node, type);
-    if (reason !== undefined) {
-      if (current?.status === 'True' && current.reason === reason && current.message === message) return [];
-      return [{ type, status: 'True', reason, message, lastHeartbeatTime: time, lastTransitionTime: time }];
-    }
-    return current?.message?.startsWith(CONDITION_MARK) === true ? [{ type, $patch: 'delete' }] : [];
+    const current = types.includes(type) ? conditionOf(node, type) : null;
+    if (reason === undefined) return current === null ? [] : [{ type, $patch: 'delete' }];
+    const isSet = current?.reason === reason && current.message === message;
+    since[type] = isSet ? (current.lastTransitionTime ?? '') : time;
+    return isSet ? [] : [{ type, status: 'True', reason, message, lastHeartbeatTime: time, lastTransitionTime: time }];
   });
-  if (conditions.length === 0) return;
-  const change = { metadata: versionOf(node), status: { conditions } };
+  const mark = run === null ? null : JSON.stringify({ run: run.run, since });
+  if (conditions.length === 0 && mark === (node.metadata.annotations?.[CONDITIONS_ANNOTATION] ?? null)) return;
+  const change = { metadata: { annotations: { [CONDITIONS_ANNOTATION]: mark }, ...versionOf(node) }, status: { conditions } };
   await cluster.patch(nodeRef(node.metadata.name), 'strategic', change, { subresource: 'status' });
 }
 

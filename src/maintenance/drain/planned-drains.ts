@@ -1,10 +1,9 @@
 import { unlessRefused } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { cordonOwner, obstacleOf } from '../node-hold.ts';
-import { conditionMessage, type HoldRun, setConditions, withNode } from './hold.ts';
+import { cordonOwner, obstacleOf, ownConditions } from '../node-hold.ts';
+import { type HoldRun, setConditions, withNode } from './hold.ts';
 
 /**
  * The nodes that a run is going to drain. Their condition MaintenancePlanned is set as soon as the run has planned the drain,
@@ -23,16 +22,14 @@ const AT_ONCE = 8;
 
 export function plannedDrains(run: HoldRun): PlannedDrains {
   const planned = new Map<string, Cluster>();
-  const message = conditionMessage(run);
   const mark = async (node: KubeObject, cluster: Cluster): Promise<void> => {
-    const now = run.clock.now();
-    if (cordonOwner(node) !== null || obstacleOf(node, { ...run, now }) !== null) return;
-    await setConditions(cluster, node, { MaintenancePlanned: 'AdminRequested' }, message, now);
+    if (cordonOwner(node) !== null || obstacleOf(node, { ...run, now: run.clock.now() }) !== null) return;
+    await setConditions(cluster, node, { MaintenancePlanned: 'AdminRequested' }, run);
   };
   const remove = async (name: string): Promise<void> => {
     const cluster = planned.get(name);
     planned.delete(name);
-    if (cluster !== undefined) await unlessRefused(removePlanned(cluster, name, (node) => plannedBy(node) === message));
+    if (cluster !== undefined) await unlessRefused(removePlanned(cluster, name, (node) => ownConditions(node).run === run.run));
   };
   return {
     run,
@@ -54,14 +51,8 @@ export function plannedDrains(run: HoldRun): PlannedDrains {
 export async function removePlanned(cluster: Cluster, name: string, isOwn: (node: KubeObject) => boolean): Promise<boolean> {
   const removed = await withNode(cluster, name, async (node) => {
     if (cordonOwner(node) !== null || !isOwn(node)) return false;
-    await setConditions(cluster, node, {}, '');
+    await setConditions(cluster, node, {}, null);
     return true;
   });
   return removed === true;
-}
-
-/** The message of the condition; null: it is not set. */
-function plannedBy(node: KubeObject): string | null {
-  const condition = conditionOf(node, 'MaintenancePlanned');
-  return condition?.status === 'True' ? (condition.message ?? '') : null;
 }

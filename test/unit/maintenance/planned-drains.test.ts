@@ -3,7 +3,7 @@ import { AppError } from '../../../src/base/errors.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import { conditionOf } from '../../../src/kube/node-conditions.ts';
 import { giveBack } from '../../../src/maintenance/drain/drain-node.ts';
-import { takeHold } from '../../../src/maintenance/drain/hold.ts';
+import { nodeRef, takeHold } from '../../../src/maintenance/drain/hold.ts';
 import { plannedDrains, removePlanned } from '../../../src/maintenance/drain/planned-drains.ts';
 import { whileDrained } from '../../../src/maintenance/drain/while-drained.ts';
 import { drainNode as node, drainPod as pod, scaled } from '../../support/drain-objects.ts';
@@ -69,6 +69,29 @@ describe('the nodes that a run is going to drain', () => {
     expect(await messages()).toEqual([null, OWN, 'firmware']);
     expect(await removePlanned(cluster, 'n2', () => true)).toBe(true);
     expect(await messages()).toEqual([null, null, 'firmware']);
+  });
+
+  it('keep it until the end of another run of the same operator, which has marked them later', async () => {
+    const { cluster, run, messages } = world();
+    const planned = plannedDrains(run);
+    await planned.add(cluster, ['n1', 'n2']);
+    const later = plannedDrains({ ...run, run: 'run-2' });
+    await later.add(cluster, ['n1']);
+    await planned.removeAll();
+    expect(await messages()).toEqual([OWN, null, 'firmware']);
+    await later.removeAll();
+    expect(await messages()).toEqual([null, null, 'firmware']);
+  });
+
+  it('keep it if another program has set it meanwhile', async () => {
+    const { cluster, run, messages } = world();
+    const planned = plannedDrains(run);
+    await planned.add(cluster, ['n1']);
+    const type = 'MaintenancePlanned';
+    const condition = { type, status: 'True', reason: 'Firmware', message: OWN, lastTransitionTime: '2031-01-01T00:00:00Z' };
+    await cluster.patch(nodeRef('n1'), 'strategic', { status: { conditions: [condition] } }, { subresource: 'status' });
+    await planned.removeAll();
+    expect(await messages()).toEqual([OWN, null, 'firmware']);
   });
 
   it('do not stop a run whose credentials may not mark them', async () => {
