@@ -46,7 +46,7 @@ export function hostsView(
     startedAt: steps.startedAt,
     total,
     done,
-    restMs: isCanary || total === 1 ? null : estimateRestMs(endedAt, total - done, now),
+    restMs: isCanary || total === 1 || next?.stopped != null ? null : estimateRestMs(endedAt, total - done, now),
     counts: STATUSES.map((status) => ({ word: outcomeText(status), style: STATE_STYLES[status], count: ended[status] ?? 0 })),
     notes: [
       next?.stopped != null && notStarted > 0 ? `no other host is started: ${next.stopped}` : limits,

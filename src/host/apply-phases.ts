@@ -313,7 +313,8 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   if (undo === null || undo.length === 0 || !isAppError(error)) throw error;
   const { host, reporter } = context;
   const message = `rolling back to the ${observed.verifiedState !== null ? 'last working' : 'previous'} configuration`;
-  reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase, message });
+  const cause = error.problems[0]?.message ?? null;
+  reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase, message, data: { cause } });
   let others: string | undefined;
   try {
     await performChanges(host, undo, { reporter, phase });

@@ -116,7 +116,8 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       const gone = isLocked && applied ? await findGone(run, id) : error;
       if (gone instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
       if (isLocked) return error;
-      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message: REPORTS_ROLLBACK });
+      const cause = isAppError(error) ? (error.problems[0]?.message ?? null) : null;
+      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message: REPORTS_ROLLBACK, data: { cause } });
       try {
         return await revert(error, phase, context, { applied, until: end + GRACE_MS });
       } catch (cause) {

@@ -34,6 +34,8 @@ const LOOKS: Readonly<Record<ReportMember['state'], Look>> = {
   'not-started': { kind: 'warning', sign: '–' },
 };
 
+/** The worst first. */
+const KINDS: readonly (Look['kind'] | Tag['kind'])[] = ['error', 'warning', 'active', 'info', 'plan', 'ok', 'same', 'wait'];
 const LOOKS_OF_TEXT = new Map(Object.entries(LOOKS).map(([state, look]) => [state.replaceAll('-', ' '), look]));
 const STATUS_LOOKS: Readonly<Record<string, Look>> = {
   reachable: { kind: 'ok', sign: '✓' },
@@ -45,19 +47,16 @@ const STATUS_LOOKS: Readonly<Record<string, Look>> = {
 /** More hosts are squares without names. */
 export const MOST_NAMED = 80;
 
-/** The number of hosts per state, with the look of the state; the total first. */
+/** The number of hosts per state, with the look of the state; the total first, then the worst. */
 export function countViews({ counts, noun }: ReportModel): readonly object[] {
   const total = counts.reduce((sum, { hosts }) => sum + hosts.length, 0);
   const words = `${noun}${total === 1 ? '' : 's'}`;
-  return [
-    { isTotal: true, size: total, words },
-    ...counts.map(({ value, hosts }) => {
-      const look = LOOKS_OF_TEXT.get(value) ?? STATUS_LOOKS[value] ?? LOOKS.waiting;
-      // The word of the terminal; "queued" is the name of the phase in the timeline.
-      const shown = value === 'queued' ? 'not started yet' : value;
-      return { isTotal: false, size: hosts.length, words: shown, ...look };
-    }),
-  ];
+  const shown = counts.map(({ value, hosts }) => {
+    const look = LOOKS_OF_TEXT.get(value) ?? STATUS_LOOKS[value] ?? LOOKS.waiting;
+    // The word of the terminal; "queued" is the name of the phase in the timeline.
+    return { isTotal: false, size: hosts.length, words: value === 'queued' ? 'not started yet' : value, ...look };
+  });
+  return [{ isTotal: true, size: total, words }, ...shown.toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))];
 }
 
 /** A cell for each host; null: at most one host. */
@@ -74,7 +73,6 @@ export function membersView({ members, rows, noun }: ReportModel): object | null
 
 type State = ReportMember['state'];
 
-const KINDS: readonly Tag['kind'][] = ['error', 'warning', 'info'];
 /** The states whose changes need no explanation. */
 const PLAIN: ReadonlySet<State> = new Set(['changed', 'pending']);
 

@@ -97,7 +97,7 @@ function factsOf(model: ReportModel): readonly object[] {
     ['Command', facts.commandLine],
   ] as const;
   return texts.flatMap(([name, text]) =>
-    text === null ? [] : [{ name, text, isCode: name === 'Command' || name === 'Plan', isWide: name === 'Command' }],
+    text === null ? [] : [{ name, text, isCode: name === 'Command' || name === 'Plan', isWide: name === 'Command' || name === 'Cluster' }],
   );
 }
 
@@ -150,7 +150,16 @@ export function problemsView(problems: readonly SharedProblem[], noun: ReportMod
   const rows = problems.map(({ severity, hosts, problem }) => {
     const { code, message, hint = null } = problem;
     const list = hosts.length === 0 ? { names: [empty], isLong: false } : hostList(hosts);
-    return { severity, ...list, size: hostCount(hosts.length, noun), place: placeOf(problem), message, hint, code };
+    // The end of a rollback is no further error.
+    return {
+      severity: code === 'ROLLED_BACK' ? 'info' : severity,
+      ...list,
+      size: hostCount(hosts.length, noun),
+      place: placeOf(problem),
+      message,
+      hint,
+      code,
+    };
   });
   return rows.length === 0 ? null : { column: noun === 'host' ? 'Hosts' : 'Nodes', hasCode: rows.some(({ code }) => code !== null), rows };
 }

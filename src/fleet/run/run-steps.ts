@@ -50,7 +50,7 @@ export interface HostSteps {
   readonly phases: readonly Period<HostPhase>[];
   /** When its change was confirmed over a new connection; null: it needed no confirmation, or was not confirmed. */
   readonly confirmedAt: number | null;
-  /** What the last step waits for, without a duration and without the name of the host; null: unknown. */
+  /** What the last step waits for, or why the host rolls back, without a duration and without the name of the host; null: unknown. */
   readonly activity: string | null;
   /** The time at which the host rolls back automatically unless its change is confirmed; null: no such change. */
   readonly revertsAt: number | null;
@@ -157,7 +157,8 @@ class Recording {
     if (this.#endedAt !== null) return;
     switch (code) {
       case 'WAITING':
-        this.#activity = sharedText(message, this.host);
+        // A rollback shows its cause instead.
+        if (!this.#isRollingBack) this.#activity = sharedText(message, this.host);
         return;
       case 'REVERT_ARMED':
         if (typeof data?.timeoutSeconds === 'number') this.#revertsAt = at + data.timeoutSeconds * 1000;
@@ -187,6 +188,7 @@ class Recording {
         this.#enter('roll back', at);
         this.#changes('rolling-back', at);
         this.#isRollingBack = true;
+        if (typeof data?.cause === 'string') this.#activity = sharedText(data.cause, this.host);
         break;
       default:
         return;

@@ -361,6 +361,7 @@ describe('applyPhases', () => {
       });
       expect([host.text('/a'), host.units.get('kubelet')?.starts, undone]).toEqual([good, 1, 1]);
       expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'ROLLBACK_STARTED', 'CHANGE_DONE', 'CHANGE_DONE']);
+      expect(reporter.events[2]?.data).toEqual({ cause: 'it does not run' });
     });
 
     it('rolls back a state that does not last, before a later phase runs', async () => {

@@ -128,6 +128,11 @@ describe('the page of an apply', () => {
       expect(render(plain)).toContain('1 host</span></th>');
   });
 
+  it('does not show the end of a rollback as a further error', () => {
+    const problem = { code: 'ROLLED_BACK', message: 'the previous files were restored' };
+    expect(render(runModel([failedHost('n1', 'rolled-back', problem)]))).toContain('<span class="tag info">info</span>');
+  });
+
   it('does not mark a host in progress as bad', () => {
     const begun = changeEvents('n0', 500, 9_000).filter(({ kind }) => kind !== 'ended');
     const running = render(runModel([plannedHost('n1', { status: 'changed' })], [...begun, ...changeEvents('n1', 500, 4_000)]));

@@ -38,9 +38,9 @@ async function startedRun({ hosts = ['n1', 'n2', 'n3'], changing = ['n1'], earli
   return {
     ports,
     clock,
-    reports: (host: string, code: string, message = ''): void => {
+    reports: (host: string, code: string, data = {}): void => {
       clock.advance(1_000);
-      ports.reporterOf(host).report({ level: 'warning', code, host, message });
+      ports.reporterOf(host).report({ level: 'warning', code, host, message: 'a test', data });
       clock.advance(1_000);
     },
     ends: async (host: string, status: 'rolled-back' | 'unreachable'): Promise<void> => {
@@ -71,21 +71,24 @@ describe('the live page of a run', () => {
 
   it('is red, and announces no other host, as soon as the canary rolls back', async () => {
     const { page, reports } = await startedRun();
-    reports('n1', 'ROLLBACK_STARTED');
-    reports('n1', 'WAITING', 'waiting for the kubelet to be healthy, 2 s');
+    reports('n1', 'ROLLBACK_STARTED', { cause: 'kubelet-start: kubelet not healthy' });
+    reports('n1', 'WAITING');
     const { title, head, now, html } = page();
     expect(title).toBe('✗ 0/3 kubeletadm apply: fleet.yaml');
     expect(head).toMatch(/✗ Stopping: 0 of 3 hosts done, 1 rolling back\. 3 hosts ↩ 1 rolling back · 2 not started yet/);
     expect(html.head).toContain('class="verdict error"');
     expect(now).toContain(`no other host is started: ${STOPPED} 2 not started`);
     expect(now).not.toMatch(/next|wait for its result/);
-    expect(html.progress).toContain('<span class="tag error">rolling back: waiting for the kubelet to be healthy</span>');
+    expect(html.progress).toContain('<span class="tag error">rolling back: kubelet-start: kubelet not healthy</span>');
   });
 
   it('stays red when the canary has failed', async () => {
     const { page, ends } = await startedRun({ changing: ['n1', 'n2'] });
     await ends('n1', 'rolled-back');
-    expect(page().head).toMatch(/✗ Stopping: 1 of 3 hosts done, 1 rolled back\./);
+    // The worst first.
+    expect(page().head).toMatch(
+      /✗ Stopping: 1 of 3 hosts done, 1 rolled back\. 3 hosts ↩ 1 rolled back ▸ 1 in progress · 1 not started yet/,
+    );
     expect(page().now).not.toMatch(/next|wait for its result/);
   });
 
