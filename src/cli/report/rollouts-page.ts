@@ -8,7 +8,7 @@ import { type Rollout, readRollout } from '../../rollouts/api/rollout.ts';
 import type { ListedNode, RolloutStatus } from '../../rollouts/api/schema.ts';
 import { revisionName } from '../../rollouts/controller/revision.ts';
 import { selectNodes } from '../../rollouts/controller/select.ts';
-import { type RolloutNode, rolloutNodes } from '../../rollouts/reconcile/rollout-nodes.ts';
+import { type RolloutNode, returnsNodes, rolloutNodes } from '../../rollouts/reconcile/rollout-nodes.ts';
 import { controllerNamespace, controllerNotRunning } from '../../rollouts/use-cases/find-rollouts.ts';
 import { revisionState, revisionsIn } from '../../rollouts/use-cases/rollout-revisions.ts';
 import { rolloutEnd, rolloutPhase } from '../../rollouts/use-cases/wait-for-rollout.ts';
@@ -16,9 +16,11 @@ import type { RolloutObjects } from '../../rollouts/use-cases/watch-rollouts.ts'
 import type { PageTexts } from './render-report.ts';
 import { type Look, MOST_NAMED } from './report-members.ts';
 import { footerOf, problemsView, verdictView } from './report-page.ts';
-import { durationText, timeText } from './report-words.ts';
+import { durationText, hostCount, timeText } from './report-words.ts';
 
-type NodeState = ListedNode['state'];
+/** `Reverted`: it returned to another configuration. */
+type NodeState = ListedNode['state'] | 'Reverted';
+type ShownNode = Omit<RolloutNode, 'state'> & { readonly state: NodeState };
 type Level = 'ok' | 'warning' | 'error' | 'active';
 
 /** The colours of states, the worst first. */
@@ -28,6 +30,7 @@ const LOOKS: Readonly<Record<NodeState, Look & { readonly words: string }>> = {
   InProgress: { words: 'in progress', kind: 'active', sign: '▸' },
   NotEnabled: { words: 'not enabled', kind: 'warning', sign: '–' },
   Pending: { words: 'pending', kind: 'wait', sign: '·' },
+  Reverted: { words: 'previous configuration', kind: 'same', sign: '↩' },
   Updated: { words: 'updated', kind: 'ok', sign: '✓' },
 };
 
@@ -59,7 +62,9 @@ interface ShownRollout {
   /** `new`: no controller has processed the present version of the object. */
   readonly phase: string;
   readonly message: string;
-  readonly nodes: readonly RolloutNode[];
+  readonly nodes: readonly ShownNode[];
+  /** The number of nodes that are failed or unreachable. */
+  readonly failed: number;
 }
 
 /**
@@ -117,7 +122,12 @@ function shownRollouts({ rollouts, nodes }: RolloutObjects): { readonly shown: r
     const own = refusal === null ? names.flatMap((name) => byName.get(name) ?? []) : [];
     const { phase, message } = rolloutPhase(rollout);
     const level = phase === null ? 'active' : LEVELS[phase];
-    return { rollout, level, phase: phase ?? 'new', message, nodes: rolloutNodes(rollout, own) };
+    const returns = returnsNodes(rollout);
+    const shownNodes = rolloutNodes(rollout, own).map((node) =>
+      returns && node.state === 'Updated' ? { ...node, state: 'Reverted' as const } : node,
+    );
+    const failed = shownNodes.filter(({ state }) => LOOKS[state].kind === 'error').length;
+    return { rollout, level, phase: phase ?? 'new', message, nodes: shownNodes, failed };
   });
   return { shown: shown.toSorted((a, b) => (a.rollout.name < b.rollout.name ? -1 : 1)), errors };
 }
@@ -148,29 +158,35 @@ function rolloutProblems({ rollout, nodes }: ShownRollout): readonly SharedProbl
   return [...causes, ...stopped.map(({ host: _, ...problem }) => ({ severity: 'error' as const, hosts: [], problem }))];
 }
 
+/** Failed nodes are an error, also if the rollout continues. */
 function verdictOf(shown: readonly ShownRollout[]): { readonly level: Level; readonly text: string } {
-  const named = (level: Level) => shown.filter((one) => one.level === level).map(({ phase, rollout: { name } }) => `${name} (${phase})`);
   const [only] = shown;
-  if (shown.length === 1 && only !== undefined) return { level: only.level, text: `${only.rollout.name}: ${only.phase}` };
-  if (shown.length === 0) return { level: 'ok', text: 'No rollout exists. Create one: kubeletadm rollout create NAME' };
-  for (const [level, text] of [
-    ['error', 'stalled'],
-    ['active', 'in progress'],
-    ['warning', 'paused'],
-  ] as const) {
-    const names = named(level);
+  if (only === undefined) return { level: 'ok', text: 'No rollout exists. Create one: kubeletadm rollout create NAME' };
+  if (shown.length === 1) {
+    const { level, phase, failed, nodes, rollout } = only;
+    const failures = failed === 0 ? '' : `, ${failed} of ${hostCount(nodes.length, 'node')} failed`;
+    return { level: failed === 0 ? level : 'error', text: `${rollout.name}: ${phase}${failures}` };
+  }
+  for (const [level, text, matches] of VERDICTS) {
+    const names = shown.filter(matches).map(({ phase, rollout: { name } }) => `${name} (${phase})`);
     if (names.length > 0) return { level, text: `${names.length} of ${shown.length} rollouts ${text}: ${firstNames(names, MOST_NAMES)}` };
   }
   return { level: 'ok', text: `All ${shown.length} rollouts are complete.` };
 }
 
+const VERDICTS: readonly (readonly [Level, text: string, matches: (one: ShownRollout) => boolean])[] = [
+  ['error', 'stalled', ({ level }) => level === 'error'],
+  ['error', 'with failed nodes', ({ failed }) => failed > 0],
+  ['active', 'in progress', ({ level }) => level === 'active'],
+  ['warning', 'paused', ({ level }) => level === 'warning'],
+];
 const MOST_NAMES = 8;
 
-function headCounts(nodes: readonly RolloutNode[]): readonly object[] {
+function headCounts(nodes: readonly ShownNode[]): readonly object[] {
   return [{ isTotal: true, size: nodes.length, words: `node${nodes.length === 1 ? '' : 's'} of rollouts` }, ...countViews(nodes)];
 }
 
-function countViews(nodes: readonly RolloutNode[]): readonly object[] {
+function countViews(nodes: readonly ShownNode[]): readonly object[] {
   const byState = groupBy(nodes, ({ state }) => state);
   return STATES.flatMap((state) => {
     const size = byState.get(state)?.length ?? 0;
@@ -179,11 +195,11 @@ function countViews(nodes: readonly RolloutNode[]): readonly object[] {
 }
 
 function factViews(facts: readonly (readonly [name: string, text: string | null | undefined])[]): readonly object[] {
-  return facts.flatMap(([name, text]) => (text == null || text === '' ? [] : [{ name, text, isCode: false, isWide: false }]));
+  return facts.flatMap(([name, text]) => (text == null || text === '' ? [] : [{ name, text, isCode: false, isWide: name === 'Cluster' }]));
 }
 
-function indexView({ rollout, level, phase, nodes }: ShownRollout): object {
-  const sizeOf = (...states: readonly NodeState[]): number => nodes.filter(({ state }) => states.includes(state)).length;
+function indexView({ rollout, level, phase, nodes, failed }: ShownRollout): object {
+  const sizeOf = (wanted: NodeState): number => nodes.filter(({ state }) => state === wanted).length;
   return {
     name: rollout.name,
     tag: TAGS[level],
@@ -191,7 +207,7 @@ function indexView({ rollout, level, phase, nodes }: ShownRollout): object {
     nodes: nodes.length,
     updated: sizeOf('Updated'),
     inProgress: sizeOf('InProgress'),
-    failed: sizeOf('Failed', 'Unreachable'),
+    failed,
     revision: rollout.status.updateRevision ?? '',
   };
 }
@@ -245,7 +261,7 @@ function shownTime(text: string): string {
 }
 
 /** @param hasCounts the counts of the only rollout are at the top of the page */
-function gridView(nodes: readonly RolloutNode[], hasCounts: boolean): object {
+function gridView(nodes: readonly ShownNode[], hasCounts: boolean): object {
   return {
     isDense: nodes.length > MOST_NAMED,
     isFine: nodes.length > MOST_LARGE,

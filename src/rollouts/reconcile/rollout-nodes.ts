@@ -35,9 +35,13 @@ export function rolloutNodes(rollout: Rollout, nodes: readonly KubeObject[]): re
 }
 
 /** Whether an unlisted node has what it should have: the update revision, or another configuration while that one is reverted or reset. */
-function hasTarget({ status, isDeleted }: Rollout, node: KubeObject): boolean {
-  const { updateConfigMap, updateRevision, failedRevision } = status;
+function hasTarget(rollout: Rollout, node: KubeObject): boolean {
+  const { updateConfigMap } = rollout.status;
   if (updateConfigMap === undefined) return false;
-  const isReverted = isDeleted || failedRevision === updateRevision;
-  return sameSource(readNodeConfig(node).source.source, updateConfigMap) !== isReverted;
+  return sameSource(readNodeConfig(node).source.source, updateConfigMap) !== returnsNodes(rollout);
+}
+
+/** Whether the nodes return to another configuration: a node without an entry in the status has it, and is not updated. */
+export function returnsNodes({ status, isDeleted }: Rollout): boolean {
+  return isDeleted || (status.failedRevision !== undefined && status.failedRevision === status.updateRevision);
 }

@@ -19,6 +19,7 @@ import { checkPayload } from '../controller/check-nodes.ts';
 import { payloadContent, REVISION_LABEL, revisionName, revisionOf } from '../controller/revision.ts';
 import { selectNodes } from '../controller/select.ts';
 import { type FoundRollout, findRollout, listRollouts } from './find-rollouts.ts';
+import { rolloutPhase } from './wait-for-rollout.ts';
 
 /** A payload that a rollout had. */
 export interface RolloutRevision {
@@ -61,7 +62,8 @@ export function revisionState(rollout: Rollout, { name }: RolloutRevision): 'fai
   const { failedRevision, currentRevision } = rollout.status;
   if (name === failedRevision) return 'failed';
   if (name === currentRevision) return 'current';
-  return name === revisionName(rollout) ? 'rolling out' : null;
+  if (name !== revisionName(rollout)) return null;
+  return rolloutPhase(rollout).phase === 'Failed' ? 'failed' : 'rolling out';
 }
 
 /**

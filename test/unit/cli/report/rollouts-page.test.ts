@@ -43,8 +43,10 @@ function edge(status: Parameters<typeof poolRollout>[1], spec: Parameters<typeof
 describe('the page of rollouts', () => {
   it('shows a rollout: nodes by state, batch, gates and revisions', () => {
     const { title, head, rollouts, html } = pageOf(smallRollout());
-    expect(title).toBe('kubeletadm ui: admin@shop');
-    expect(head).toMatch(/▸ edge: Progressing 3 nodes of rollouts ✗ 1 failed ▸ 1 in progress ✓ 1 updated .* Controller running/);
+    expect(title).toBe('✗ kubeletadm ui: admin@shop');
+    expect(head).toMatch(
+      /✗ edge: Progressing, 1 of 3 nodes failed 3 nodes of rollouts ✗ 1 failed ▸ 1 in progress ✓ 1 updated .* Controller running/,
+    );
     expect(rollouts).toMatch(/edge Progressing Pause… Undo to revision 2… 1 of 3 nodes updated, 1 in progress, 1 failed/);
     expect(rollouts).toContain('Batch 2, started 2026-11-30 10:00:00 UTC Gates error-rate (EachBatch)');
     expect(rollouts).toContain('1 error-rate Passed 1m05s 2 0.2, at most 0.5');
@@ -85,6 +87,28 @@ describe('the page of rollouts', () => {
     ['Refused', '✗ edge: Refused'],
   ] as const)('has a verdict for %s', (phase, verdict) => {
     expect(pageOf(edge({ phase, counts: countsOf(2, { updated: 2 }) })).head).toContain(verdict);
+  });
+
+  it('is red if nodes of a rollout failed that continues', () => {
+    const failed = { nodes: [{ name: 'n1', state: 'Failed' }], counts: countsOf(2, { failed: 1, updated: 1 }) } as const;
+    const { rollouts, nodes } = edge({ phase: 'Progressing', ...failed, nodes: [...failed.nodes] });
+    const other = poolRollout('gpu', { phase: 'Progressing' });
+    expect(pageOf(rolloutObjects({ rollouts: [...rollouts, other], nodes })).head).toContain(
+      '✗ 1 of 2 rollouts with failed nodes: edge (Progressing)',
+    );
+  });
+
+  it('does not show nodes as updated that returned to their previous configuration, and the failed revision as rolling out', () => {
+    const objects = { ...smallRollout(), nodes: [poolNode('n1', 'edge'), poolNode('n2', 'edge')] };
+    const [revision] = poolRevisions('edge', [200]);
+    const status = { phase: 'Reverted', failedRevision: revision?.metadata.name, counts: countsOf(2, { updated: 1, failed: 1 }) } as const;
+    const reverted = { ...objects, rollouts: [poolRollout('edge', { ...status, nodes: [{ name: 'n1', state: 'Failed' }] })] };
+    expect(pageOf(reverted).head).toMatch(
+      /✗ edge: Reverted, 1 of 2 nodes failed 2 nodes of rollouts ✗ 1 failed ↩ 1 previous configuration/,
+    );
+    expect(pageOf({ ...objects, rollouts: [poolRollout('edge', { phase: 'Failed' })] }).rollouts).toMatch(
+      /3 edge-\w+ .{23} failed overlay/,
+    );
   });
 
   it('says that no rollout exists, and how to create one', () => {
