@@ -98,22 +98,7 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
   let plans: RunRecord['plans'] = new Map();
   let plan: Parameters<RunPage['usePlan']>[0] | null = null;
   let ended: { readonly at: Date; readonly failure: AppError | null; readonly exitCode: number } | null = null;
-  let source: PageSource = {
-    startedAt: begun,
-    model: (head) =>
-      runReport({
-        ...head,
-        command,
-        progress: stateOf(head, 'planning'),
-        hosts: [],
-        changing: [],
-        outcomes: [],
-        plans,
-        timelines: [],
-        gates: [],
-      }),
-    live: () => null,
-  };
+  let source = unplannedSource(command, begun);
   const page: RunPage = {
     show: (next) => {
       source = next;
@@ -125,14 +110,7 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
     useCluster: (name) => {
       cluster = name;
     },
-    namingCluster: (reporter) => ({
-      ...reporter,
-      report: (event) => {
-        const { server, context } = event.code === 'CLUSTER' ? (event.data ?? {}) : {};
-        if (typeof server === 'string') page.useCluster(typeof context === 'string' ? { context, server } : { server });
-        reporter.report(event);
-      },
-    }),
+    namingCluster: (reporter) => withClusterOf(reporter, page.useCluster),
     usePlan: (used) => {
       plan = used;
     },
@@ -158,6 +136,28 @@ function shownRun(services: ReportPorts, { command, subject, reason }: PageReque
       }),
     end: (failure: AppError | null, exitCode: number): void => {
       ended = { at: clock.now(), failure, exitCode };
+    },
+  };
+}
+
+/** The page before the hosts are known. */
+function unplannedSource(command: string, startedAt: Date): PageSource {
+  const nothing = { hosts: [], changing: [], outcomes: [], plans: new Map(), timelines: [], gates: [] };
+  return {
+    startedAt,
+    model: (head) => runReport({ ...head, ...nothing, command, progress: stateOf(head, 'planning') }),
+    live: () => null,
+  };
+}
+
+/** The given reporter; its events name the cluster. */
+function withClusterOf(reporter: Reporter, use: RunPage['useCluster']): Reporter {
+  return {
+    ...reporter,
+    report: (event) => {
+      const { server, context } = event.code === 'CLUSTER' ? (event.data ?? {}) : {};
+      if (typeof server === 'string') use(typeof context === 'string' ? { context, server } : { server });
+      reporter.report(event);
     },
   };
 }

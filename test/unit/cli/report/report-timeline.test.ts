@@ -28,7 +28,7 @@ it('marks a host that was not started as left out, and only a rolled back one as
   });
 });
 
-it('does not count hosts that were rolled back as changed', () => {
+it('counts a host that was rolled back as such, not as changed', () => {
   const hosts = [
     host('n1', 'confirming', 'changed', 4_000),
     host('n2', 'rolling-back', 'rolled-back', 14_000),
