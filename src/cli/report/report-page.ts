@@ -147,19 +147,12 @@ function gateView({ gate, kind, batch, isPassed, attempts, durationMs, answer, o
 
 /** Problems as rows; null: none. @param empty shown instead of names for a problem without hosts */
 export function problemsView(problems: readonly SharedProblem[], noun: ReportModel['noun'], empty = 'all'): object | null {
-  const rows = problems.map(({ severity, hosts, problem }) => {
+  const rows = problems.map(({ severity: given, hosts, problem }) => {
     const { code, message, hint = null } = problem;
-    const list = hosts.length === 0 ? { names: [empty], isLong: false } : hostList(hosts);
     // The end of a rollback is no further error.
-    return {
-      severity: code === 'ROLLED_BACK' ? 'info' : severity,
-      ...list,
-      size: hostCount(hosts.length, noun),
-      place: placeOf(problem),
-      message,
-      hint,
-      code,
-    };
+    const severity = code === 'ROLLED_BACK' ? 'info' : given;
+    const list = hosts.length === 0 ? { names: [empty], isLong: false } : hostList(hosts);
+    return { severity, ...list, size: hostCount(hosts.length, noun), place: placeOf(problem), message, hint, code };
   });
   return rows.length === 0 ? null : { column: noun === 'host' ? 'Hosts' : 'Nodes', hasCode: rows.some(({ code }) => code !== null), rows };
 }
