@@ -56,9 +56,10 @@ export const ALL: StatusView = {
     ...row,
     certificate: certificate === null ? null : { ...certificate, notAfter: certificate.notAfter?.toISOString() ?? null },
   }),
-  notes: ({ host, node, drift, unseen }, problems) => [
-    ...(drift ?? []).map((one) => `${host ?? node}: ${one}`),
-    ...(problems.length > 0 ? [] : unseen.map((why) => `${host ?? node}: not read: ${why}`)),
+  notes: (row, problems) => [
+    ...(row.drift ?? []).map((one) => `${row.host ?? row.node}: ${one}`),
+    ...(row.change === null || row.change === 'none' ? [] : nodeNotes(row)),
+    ...(problems.length > 0 ? [] : unseenNotes(row)),
   ],
   empty: 'No hosts or Nodes found.',
 };
@@ -82,7 +83,7 @@ export const HOSTS: StatusView = {
   ],
   unknown: '-',
   document: ({ inspected }) => inspected ?? {},
-  notes: () => [],
+  notes: (row) => (row.inspected?.reachable === true ? unseenNotes(row) : []),
   empty: 'No hosts found.',
 };
 
@@ -170,6 +171,10 @@ function activeText({ dynamic }: OverviewRow): string | null {
 function lastKnownGoodText({ dynamic }: OverviewRow): string | null {
   const { status } = dynamic?.config ?? { status: null };
   return status === null ? null : status.lastKnownGood ? describeIdentity(status.lastKnownGood) : 'local';
+}
+
+function unseenNotes({ host, node, unseen }: OverviewRow): readonly string[] {
+  return unseen.map((why) => `${host ?? node}: not read: ${why}`);
 }
 
 function nodeNotes({ dynamic }: OverviewRow): readonly string[] {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -93,6 +93,19 @@ ${more}`,
     expect(code).not.toBe(0);
     expect(rows(stdout).find(([host]) => host === 'dead')).toEqual(['dead', ...Array<string>(7).fill('unknown')]);
     expect(stderr).toContain('[HOST_UNREACHABLE]');
+  });
+
+  it('says that the program of a running kubelet was removed', async () => {
+    const [program, away] = ['bin/kubelet', 'kubelet.away'].map((name) => join(lab.directory, name)) as [string, string];
+    renameSync(program, away);
+    const all = await fleet('second');
+    const hosts = await runCommand(['fleet', 'status', '-f', file, '--limit', 'second'], { env });
+    renameSync(away, program);
+    const why = 'second: not read: version of the kubelet: no program kubelet on the PATH of the host or in unit kubelet\n';
+    expect(all.stdout).toContain(why);
+    expect(all.stdout).toContain('second: unit kubelet: a restart would fail: the kubelet is missing, or kubelet --version failed\n');
+    expect(hosts.stdout).toMatch(/^second .* ok +Ready .*a restart would fail$/m);
+    expect(hosts.stdout).toContain(why);
   });
 
   it('shows the Nodes alone without a fleet file', async () => {

@@ -58,7 +58,9 @@ export async function observeKubeletStatus(host: Host, catalogue: Catalogue, sig
     };
   } catch (error) {
     if (!isAppError(error, 'KUBELET_MISSING') && !isAppError(error, 'KUBELET_UNSUPPORTED')) throw error;
-    return { configHash: null, node: null, minor: null, pending: [], failures: [] };
+    const missing = error.problems.filter(({ code }) => code === 'KUBELET_MISSING');
+    const failures = missing.map(({ message }) => kubelet(`a restart would fail: ${message}`));
+    return { configHash: null, node: null, minor: null, pending: [], failures };
   }
 }
 

@@ -287,8 +287,13 @@ function rowOfHost(row: HostStatusRow, { node, drifts, certificates, problem }: 
     inspected: row,
     dynamic: node,
     rollout: null,
-    unseen: reachable ? [] : [problem ?? 'the host was not inspected'],
+    unseen: reachable ? unknownVersion(kubelet) : [problem ?? 'the host was not inspected'],
   };
+}
+
+function unknownVersion(kubelet: string | null): readonly string[] {
+  if (kubelet === null) return ['version of the kubelet: no program kubelet on the PATH of the host or in unit kubelet'];
+  return kubelet === 'unknown' ? ['version of the kubelet: kubelet --version on the host printed none'] : [];
 }
 
 /** A Node whose host is not read. @param why null: no host is read */

@@ -63,4 +63,12 @@ describe('observeKubeletStatus', () => {
     ]);
     expect(configHash).toMatch(/^[0-9a-f]{12}$/);
   });
+
+  it('reports that the next start would fail without the program of the kubelet', async () => {
+    const missing = { sh: { exitCode: 3 }, kubelet: { exitCode: 127 }, id: { stdout: '0\n' }, uname: { stdout: 'host-a\n' } };
+    const removed = fakeHost({ commands: missing, units: { kubelet: fakeUnit({}) } });
+    expect((await observeKubeletStatus(removed, catalogue)).failures).toEqual([
+      { what: 'unit kubelet', why: 'a restart would fail: the kubelet is missing, or kubelet --version failed' },
+    ]);
+  });
 });
