@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseIp } from '../base/text/ip.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { GatesRequest } from '../fleet/use-cases/open-gates.ts';
@@ -156,9 +157,10 @@ export function amountOf(
   if (text === undefined) return null;
   const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   const amount = parseAmount(text);
-  if (amount === null)
-    throw usageError(`${flag} ${text} is neither a number of ${noun} nor a percentage`, `For example: ${flag} 5 or ${flag} 10%`);
-  if ((name === 'maxUnavailable' || name === 'serial') && ('hosts' in amount ? amount.hosts : amount.percent) === 0)
-    throw usageError(`${flag} must be at least 1, not 0`, `Pass a number of ${noun} such as 5, or a percentage such as 10%`);
-  return amount;
+  const least = name === 'maxUnavailable' || name === 'serial' ? 1 : 0;
+  if (amount !== null && ('hosts' in amount ? amount.hosts : amount.percent) >= least) return amount;
+  throw usageError(
+    `${flag} ${quoteShell(text)} must be a number of ${noun} (${least} or more) or a percentage (${least}% to 100%)`,
+    `For example: ${flag} 5 or ${flag} 10%`,
+  );
 }

@@ -99,7 +99,7 @@ describe('unusable values', () => {
     [
       'an empty batch',
       ['apply', '-f', fleet, '--serial', '0'],
-      '--serial must be at least 1, not 0. Pass a number of hosts such as 5, or a percentage such as 10%. [USAGE]',
+      '--serial 0 must be a number of hosts (1 or more) or a percentage (1% to 100%). For example: --serial 5 or --serial 10%. [USAGE]',
     ],
     ['nothing to assign', ['dynamic', 'assign', 'n1'], 'dynamic assign: nothing to assign. Pass --configmap or --file. [USAGE]'],
     [

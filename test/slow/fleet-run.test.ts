@@ -461,8 +461,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   it.each([
     [['--limit', 'node9'], /--limit node9: no host, group or nodeName matches\. Did you mean node\d\?/],
     [['--group', 'egde'], /--group egde: no group with this name contains hosts\. Did you mean edge\?/],
-    [['--serial', '0'], /--serial must be at least 1, not 0/],
-    [['--max-fail', 'few'], /--max-fail few is neither a number of hosts nor a percentage/],
+    [['--serial', '0'], /--serial 0 must be a number of hosts \(1 or more\)/],
+    [['--max-fail', 'few'], /--max-fail few must be a number of hosts \(0 or more\) or a percentage \(0% to 100%\)/],
     [['--limit', 'node2', '--limit', '!node2'], /no host matches --limit and --group/],
   ])('rejects %j', async (args, message) => {
     fleet();

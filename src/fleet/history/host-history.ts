@@ -210,6 +210,8 @@ export async function recordChange(recorder: ChangeRecorder, whole: HostPlan, er
   const record = result === 'changed' ? undoRecordOf(plan) : undefined;
   const written = writeEntry(recorder, entry, record).catch((failure: unknown) => {
     if (!isAppError(failure)) throw failure;
+    // The failure of the run already says that another run holds the lock.
+    if (isAppError(failure, 'HOST_LOCKED') && isAppError(error, 'HOST_LOCKED')) return;
     const message = `the change is not recorded in ${HISTORY_PATH}: ${failure.message}`;
     reporter.report({ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: host.name, message });
   });

@@ -144,6 +144,8 @@ describe('the record of a change', () => {
     const full = await record({ plan: PLAN, error: null }, { perform });
     expect(full.reported).toMatchObject([{ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: 'n1' }]);
     expect(full.events).toHaveLength(1);
+    const locked = new AppError({ code: 'HOST_LOCKED', message: 'locked by another run' });
+    expect((await record({ plan: PLAN, error: locked }, { perform: locked })).reported).toEqual([]);
     const create = new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'forbidden' });
     const forbidden = await record({ plan: PLAN, error: null }, { create });
     expect(forbidden.reported).toMatchObject([{ level: 'warning', code: 'EVENT_NOT_CREATED', verbosity: 1 }]);
