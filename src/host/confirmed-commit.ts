@@ -117,7 +117,8 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       if (gone instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
       if (isLocked) return error;
       const cause = isAppError(error) ? (error.problems[0]?.message ?? null) : null;
-      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message: REPORTS_ROLLBACK, data: { cause } });
+      const message = `rolling back to the previous files${applied ? '' : ', if the change has begun'}`;
+      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message, data: { cause } });
       try {
         return await revert(error, phase, context, { applied, until: end + GRACE_MS });
       } catch (cause) {
@@ -197,8 +198,6 @@ async function isHealthyAgain({ observed, run }: GuardedPhase, clock: Clock): Pr
     throw error;
   }
 }
-
-const REPORTS_ROLLBACK = 'rolling back to the previous files';
 
 const IS_RUNNING: Operation = {
   kind: 'run',

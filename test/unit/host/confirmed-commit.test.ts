@@ -202,6 +202,21 @@ describe('a change that requires confirmation', () => {
     expect([it.host.text(CONFIG), it.reconnects()]).toEqual([OLD, 3]);
   });
 
+  it('reports no certain rollback when the connection breaks before it is armed', async () => {
+    const it = world();
+    it.host.loseConnectionAfter(0);
+    await expect(apply(it, it.context())).rejects.toMatchObject({
+      problems: [
+        { code: 'HOST_CONNECTION_LOST' },
+        { code: 'COMMIT_NOT_ARMED', message: expect.stringMatching(/nothing was changed on the host$/) },
+      ],
+      exitCode: 1,
+    });
+    expect(it.reporter.events).toContainEqual(
+      expect.objectContaining({ code: 'ROLLBACK_STARTED', message: 'rolling back to the previous files, if the change has begun' }),
+    );
+  });
+
   it('fails when the host has already rolled back', async () => {
     const it = world();
     it.host.loseConnectionAfter(3);
