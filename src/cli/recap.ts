@@ -1,3 +1,4 @@
+import { isAppError } from '../base/errors.ts';
 import { groupBy } from '../base/group-by.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
@@ -21,14 +22,20 @@ interface RecapInput {
 /**
  * Prints the end of a run: the hosts that neither changed nor are up to date, by result (`refused: node[3:9] (7 hosts)`), the
  * number of hosts by result, and `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. The reasons follow
- * as errors.
+ * as errors. Hosts that were refused or rolled back would have the same result again: their causes must be fixed first.
  */
 export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retryCommand, elapsedMs, gates }: RecapInput): void {
   const unfinished = outcomes.filter(({ status }) => status !== 'changed' && status !== 'unchanged' && status !== 'pending');
   showUnfinished(output, unfinished, unfinishedText);
   output.stdout(joinLines([...(outcomes.length === 0 ? [] : [withStates(summaryLine(outcomes))]), ...gateSummary(gates)]));
-  const next = unfinished.length > 0 && retryCommand !== null ? `; to continue: ${retryCommand}` : '';
-  output.stderr(joinLines([`took ${formatSeconds(elapsedMs)}${next}`]));
+  output.stderr(joinLines([`took ${formatSeconds(elapsedMs)}${retryCommand === null ? '' : nextText(unfinished, retryCommand)}`]));
+}
+
+function nextText(unfinished: readonly HostOutcome[], retryCommand: string): string {
+  if (unfinished.length === 0) return '';
+  const isRepeated = unfinished.some(({ status }) => status === 'refused' || status === 'rolled-back');
+  const isStale = unfinished.some(({ error }) => isAppError(error, 'PLAN_STALE'));
+  return `; ${isRepeated ? 'fix the causes, then run' : 'to continue'}: ${retryCommand}${isStale ? ' --replan' : ''}`;
 }
 
 /** `Gates: 3 passed, 1 failed (smoke-test after batch 2).`; no line without gates. */

@@ -129,11 +129,12 @@ export function watchRun(
   };
 }
 
-/** The command of this process for the unfinished hosts. `fallback`: the command line is unknown. */
+/** The command of this process for the unfinished hosts, which must permit lost pods again. `fallback`: the command line is unknown. */
 function sameCommand({ commandLine }: Pick<Services, 'commandLine'>, fallback: string): string {
   if (commandLine === undefined) return fallback;
   const retries = commandLine.some((word) => /^--retry(?:=|$)/.test(word));
-  return ['kubeletadm', ...withoutNotify(commandLine).map(quoteShell), ...(retries ? [] : ['--retry failed'])].join(' ');
+  const words = withoutNotify(commandLine).filter((word) => !/^--allow-pod-loss(?:=|$)/.test(word));
+  return ['kubeletadm', ...words.map(quoteShell), ...(retries ? [] : ['--retry failed'])].join(' ');
 }
 
 function reportEnd(reporter: Reporter, outcome: HostOutcome): void {

@@ -42,7 +42,7 @@ describe('the demo', () => {
     expect(lines.length).toBeLessThanOrEqual(120);
     const report = /^ {2}(\S+\/report\.html)$/m.exec(stdout)?.[1] ?? expect.unreachable(stdout);
     expect(readFileSync(report, 'utf8')).toMatch(/<html[\s\S]*node2/);
-    expect(stderr).toContain('to continue: npx --prefix ');
+    expect(stderr).toContain('fix the causes, then run: npx --prefix ');
     demo = stdout;
   });
 

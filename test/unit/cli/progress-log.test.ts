@@ -57,11 +57,11 @@ const RUNNING: FleetProgress = {
 const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: name, message: '', verbosity: 1 }) as const;
 
 describe('a run over a fleet without a terminal', () => {
-  it('does not repeat the command of --notify, which may have the URL of a webhook', () => {
+  it('repeats neither the command of --notify, which may have the URL of a webhook, nor the permission to lose pods', () => {
     const printed: Text[] = [];
     const { services } = world();
     const output = { ...services.output, stderr: (text: Text) => void printed.push(text) };
-    const commandLine = ['apply', '--yes', '--notify', 'curl https://hooks.example/SECRET'];
+    const commandLine = ['apply', '--yes', '--allow-pod-loss', '--notify', 'curl https://hooks.example/SECRET'];
     const interruption = { hosts: ['n1'], retryCommand: 'kubeletadm apply' };
     const watch = watchRun({ ...services, output, commandLine, onForcedExit: () => () => undefined }, OUTPUT, {
       title: 'apply',

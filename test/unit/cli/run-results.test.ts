@@ -152,6 +152,15 @@ took 7s; to continue: kubeletadm apply -f fleet.yaml --retry failed
 `);
   });
 
+  it('does not say that hosts continue whose causes must be fixed first', () => {
+    const stopped = outcome('n2', 'not-started');
+    expect(shown([outcome('n1', 'rolled-back'), stopped])).toContain(
+      'took 7s; fix the causes, then run: kubeletadm apply -f fleet.yaml --retry failed\n',
+    );
+    const error = new AppError({ code: 'PLAN_STALE', message: 'the host changed' }, { exitCode: 3 });
+    expect(shown([{ ...outcome('n1', 'refused'), error }, stopped])).toMatch(/; fix the causes, then run: .* --retry failed --replan\n$/);
+  });
+
   it('and the errors of 40 hosts with one cause have at most 6 lines', () => {
     const hosts = Array.from({ length: 40 }, (_, i) => outcome(`n${i + 1}`, 'unreachable'));
     const errors = foldProblems(problemsOf(hosts)).map(formatProblem);
