@@ -210,7 +210,7 @@ export function throughJumpHost(error: unknown, host: string): unknown {
   return new AppError(problems, { exitCode, detail, cause: cause ?? error });
 }
 
-/** ssh_config is invalid or uses an unsupported option. Exit code 2: nothing was changed. */
+/** ssh_config is invalid or uses an unsupported option. Without `line`, the problem is that of the whole file. Exit code 2: nothing was changed. */
 export function sshConfigInvalid(input: {
   file?: string | undefined;
   line?: number | undefined;
@@ -219,8 +219,9 @@ export function sshConfigInvalid(input: {
   hint: string;
   cause?: unknown;
 }): AppError {
-  const { file, line, host, message, hint, cause } = input;
-  const position = file === undefined ? undefined : { file, line: line ?? 1, column: 1 };
+  const { file, line, host, hint, cause } = input;
+  const message = file === undefined || line !== undefined ? input.message : `${file}: ${input.message}`;
+  const position = file === undefined || line === undefined ? undefined : { file, line, column: 1 };
   const problem = { code: 'SSH_CONFIG_INVALID', message, hint, position };
   return new AppError(host === undefined ? problem : { ...problem, host }, { exitCode: 2, cause });
 }

@@ -213,7 +213,7 @@ describe('loadSshConfig', () => {
 
   it('rejects a missing file that was requested', async () => {
     await expect(load('/nonexistent/config')).rejects.toThrow(
-      '/nonexistent/config:1:1: cannot be read: no such file or directory. Check the path and the permissions',
+      '/nonexistent/config: cannot be read: no such file or directory. Check the path and the permissions',
     );
   });
 
