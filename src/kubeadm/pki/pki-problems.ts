@@ -77,11 +77,19 @@ export function pkiNamesMissing(crt: string, key: string, names: readonly string
   };
 }
 
-export function pkiExternalIncomplete(path: string, caKey: string): Problem {
+/** @param options.isWorker the kubelet has joined a cluster, and the host has no other kubeconfig of a control plane */
+export function pkiExternalIncomplete(
+  paths: readonly string[],
+  { caKey, isWorker }: { readonly caKey: string; readonly isWorker: boolean },
+): Problem {
+  const copy = 'copy all certificates that it signs to the host';
+  const missing = `${paths.join(', ')} cannot be generated without the CA key ${caKey}`;
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
-    message: `${path} does not exist and cannot be generated without the CA key ${caKey}`,
-    hint: 'If the CA is external, copy all certificates that it signs to the host. Otherwise copy the CA key to the host',
+    message: isWorker ? `the host has joined a cluster as a worker: ${missing}` : missing,
+    hint: isWorker
+      ? `For a new cluster, first run kubeletadm reset. If the host is to be a control plane with an external CA, ${copy}`
+      : `If the CA is external, ${copy}. Otherwise copy the CA key to the host`,
   };
 }
 

@@ -85,7 +85,7 @@ export interface ValidatedPki {
  * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
  */
 export function validatePki(desired: DesiredPki, found: HostFileReader): ValidatedPki {
-  const notes: Notes = { problems: [], warnings: [], orphans: [], foreign: [], belongs: new Set() };
+  const notes: Notes = { problems: [], warnings: [], unsigned: [], orphans: [], foreign: [], belongs: new Set() };
   const cas = new Map<CaName, ValidatedCertificate>();
   const certificates = certificatesOf(desired.node.cluster).map((definition) => {
     const by = definition.ca === null ? null : (cas.get(definition.ca) ?? null);
@@ -102,9 +102,20 @@ export function validatePki(desired: DesiredPki, found: HostFileReader): Validat
     ...{ certificates, serviceAccount, kubeconfigs },
     externalCA: external('ca'),
     externalFrontProxyCA: external('front-proxy-ca'),
-    problems: [...lostCas(notes), ...withReplacedCas(notes)],
+    problems: [...lostCas(notes), ...withoutSigner(notes, kubeconfigs), ...withReplacedCas(notes)],
     warnings: notes.warnings,
   };
+}
+
+function withoutSigner({ unsigned }: Notes, kubeconfigs: readonly ValidatedKubeconfig[]): readonly Problem[] {
+  const existing = kubeconfigs.filter(({ action }) => action === 'keep').map(({ definition }) => definition.name);
+  const isWorker = existing.join() === 'kubelet';
+  return [...groupBy(unsigned, ({ caKey }) => caKey)].map(([caKey, files]) =>
+    pkiExternalIncomplete(
+      files.map(({ path }) => path),
+      { caKey, isWorker },
+    ),
+  );
 }
 
 function lostCas({ orphans }: Notes): readonly Problem[] {
@@ -168,6 +179,8 @@ function missingShared({ node }: DesiredPki, found: HostFileReader): readonly Pr
 interface Notes {
   readonly problems: Problem[];
   readonly warnings: Warning[];
+  /** Missing files that the CA must sign, without its key. */
+  readonly unsigned: { readonly path: string; readonly caKey: string }[];
   /** Existing files whose CA does not exist. */
   readonly orphans: { readonly path: string; readonly ca: string }[];
   /** Existing files signed by a CA other than the existing one. */
@@ -254,7 +267,7 @@ function validateSigner({ definition, by, desired, found, notes }: OneCertificat
   if (by === null) return;
   if (by.action === 'leave' && desired.joins === true) return;
   if (by.action === 'leave') notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
-  else if (isExternal(by, found)) notes.problems.push(pkiExternalIncomplete(crt, by.key));
+  else if (isExternal(by, found)) notes.unsigned.push({ path: crt, caKey: by.key });
   else warnOfShortLivedCa(definition.name, by, desired, notes);
 }
 
@@ -271,7 +284,7 @@ function validateServiceAccount(
   desired: DesiredPki,
   found: HostFileReader,
   external: boolean,
-  { problems }: Notes,
+  { problems, unsigned }: Notes,
 ): ValidatedPki['serviceAccount'] {
   const { certificatesDir } = desired.node.cluster;
   const [key, pub] = [pkiPath(certificatesDir, 'sa', 'key'), pkiPath(certificatesDir, 'sa', 'pub')];
@@ -279,7 +292,7 @@ function validateServiceAccount(
   const generatesKeys = desired.generates.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
   if (keyText === null) {
     if (pubText !== null) problems.push(pkiKeyMissing(pub, key));
-    else if (generatesKeys && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
+    else if (generatesKeys && external) unsigned.push({ path: key, caKey: pkiPath(certificatesDir, 'ca', 'key') });
     return generatesKeys ? 'make' : 'leave';
   }
   const read: KeyObject | null = readPrivateKey(keyText);
@@ -315,7 +328,7 @@ function validateKubeconfigs(
     }
     if (!desired.generates.kubeconfig(definition.name)) return { ...base, action: 'leave' };
     if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiCaMissing(path, ca.crt, 'certs/ca')]));
-    else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
+    else if (isExternal(ca, found)) notes.unsigned.push({ path, caKey: ca.key });
     else warnOfShortLivedCa(`of ${definition.file}`, ca, desired, notes);
     return { ...base, action: 'make' };
   });

@@ -306,7 +306,17 @@ describe('invalid existing files are rejected in one line', () => {
       'a CA without its key, with a missing certificate',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. If the CA is external, copy all certificates that it signs to the host. Otherwise copy the CA key to the host. [PKI_EXTERNAL_INCOMPLETE]`,
+        `${PKI}/apiserver.crt cannot be generated without the CA key ${PKI}/ca.key. If the CA is external, copy all certificates that it signs to the host. Otherwise copy the CA key to the host. [PKI_EXTERNAL_INCOMPLETE]`,
+      ],
+    ],
+    [
+      'the CA of a worker',
+      () =>
+        Object.fromEntries(
+          Object.keys(made).flatMap((path) => (path === `${PKI}/ca.crt` || path === '/etc/kubernetes/kubelet.conf' ? [] : [[path, null]])),
+        ),
+      [
+        `the host has joined a cluster as a worker: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, ${PKI}/sa.key, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf cannot be generated without the CA key ${PKI}/ca.key. For a new cluster, first run kubeletadm reset. If the host is to be a control plane with an external CA, copy all certificates that it signs to the host. [PKI_EXTERNAL_INCOMPLETE]`,
       ],
     ],
   ])('%s', async (_, change, lines) => {
