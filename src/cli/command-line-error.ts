@@ -60,7 +60,13 @@ export function describeCommandLineError({ command, code, message }: CommandLine
       const file = command.args.find((arg) => /\/|\.(?:ya?ml|json|ini|conf)$/.test(arg));
       if (file !== undefined && hasOption(command, '--file'))
         return usageError(`${path}: the fleet file ${file} must be passed with -f`, `Run kubeletadm ${path} -f ${file}`);
-      if (command.commands.length > 0) return unknownCommand(command, { path, help, program });
+      const subcommands = command.commands.map((each) => each.name());
+      const [host = ''] = command.args;
+      // Further arguments of a command that has some may be secrets.
+      const isHost = command.registeredArguments.length === 0 && hasOption(command, '--host') && HOST_NAME.test(host);
+      if (isHost && closestName(host, subcommands, MAX_DISTANCE) === null)
+        return usageError(`${path}: unexpected argument ${host}`, `If this is a host, run kubeletadm ${path} --host ${host}`);
+      if (subcommands.length > 0) return unknownCommand(command, { path, help, program });
       break;
     }
     case 'commander.unknownOption':
@@ -71,6 +77,8 @@ export function describeCommandLineError({ command, code, message }: CommandLine
     code === 'commander.excessArguments' && hasOption(command, '--limit') ? `Select hosts with --limit or --selector. ${help}` : help,
   );
 }
+
+const HOST_NAME = /^(?:[\w.-]+@)?[\w.:[\]-]+$/;
 
 /** Names of other programs for what a command does. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
@@ -149,6 +157,12 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   const hosts = command.registeredArguments.find((argument) => argument.variadic && argument.name() === 'host');
   if (flag === '--host' && hosts) return usageError(message, `Hosts are arguments of this command: kubeletadm ${path} HOST`);
   if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
+  if (flag === '-y' || flag === '--yes') {
+    const asks = hasOption(command, '--force');
+    return usageError(message, asks ? `Did you mean --force?` : `Omit the option: ${path} does not ask`);
+  }
+  if (flag === '--set' && hasOption(command, '--file'))
+    return usageError(message, 'Write the field below kubeletConfiguration in the fleet file, for a host, a group or the baseline');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) =>
     options.flatMap(({ long, hidden }) => (long == null || hidden ? [] : [long.slice(2)])),

@@ -524,9 +524,15 @@ describe('dynamic assign of many nodes', () => {
     [['assign', '--configmap', 'kube-system/a'], 'no node was selected'],
     [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'the nodes are selected in more than one way'],
     [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
-    [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0 must be a number of nodes (1 or more)'],
+    [
+      ['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'],
+      '--max-unavailable 0 must be a number of nodes (1 or more)',
+    ],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120% must be a number'],
-    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', '120%'], '--canary 120% must be a number of nodes (0 or more) or a percentage (0% to 100%)'],
+    [
+      ['assign', 'n1', '--configmap', 'kube-system/a', '--canary', '120%'],
+      '--canary 120% must be a number of nodes (0 or more) or a percentage (0% to 100%)',
+    ],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready 5 is not a valid duration'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary cannot be combined with --wait none'],
   ])('rejects %j', async (argv, reported) => {

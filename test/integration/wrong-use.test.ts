@@ -94,6 +94,23 @@ describe('an invalid command line', () => {
       ['dynamic', 'enable', '--host', 'n1'],
       'unknown option --host for dynamic enable. Hosts are arguments of this command: kubeletadm dynamic enable HOST.',
     ],
+    [
+      'a host as an argument',
+      ['reset', 'node3'],
+      'reset: unexpected argument node3. If this is a host, run kubeletadm reset --host node3.',
+    ],
+    ['a misspelt subcommand of a command that runs', ['reset', 'phas'], 'unknown command reset phas. Did you mean reset phase?'],
+    [
+      'an approval of a command that does not ask',
+      ['dynamic', 'reset', '-y'],
+      'unknown option -y for dynamic reset. Omit the option: dynamic reset does not ask.',
+    ],
+    ['another name of the approval', ['reset', '--yes'], 'unknown option --yes for reset. Did you mean --force?'],
+    [
+      'a field of the kubelet for a fleet',
+      ['plan', '--set', 'maxPods=3'],
+      'unknown option --set for plan. Write the field below kubeletConfiguration in the fleet file, for a host, a group or the baseline.',
+    ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [
       'an option similar to none',

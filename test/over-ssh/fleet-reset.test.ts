@@ -50,7 +50,8 @@ ${hosts}`,
     expect(await reset()).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'fleet reset asks before it changes anything, but standard input is not a terminal. Add --yes. [USAGE]\n',
+      stderr:
+        'fleet reset asks before it changes anything, but standard input is not a terminal. Add --yes. To see the plan first, add --dry-run. [USAGE]\n',
     });
     const questions: string[] = [];
     const confirm = async (question: string): Promise<boolean> => {

@@ -105,7 +105,11 @@ export async function openUpgradeApply(
 }
 
 async function requireConfirmation(answer: boolean | null): Promise<void> {
-  if (answer === null) throw usageError('upgrade apply asks before it changes anything, but standard input is not a terminal', 'Add --yes');
+  if (answer === null)
+    throw usageError(
+      'upgrade apply asks before it changes anything, but standard input is not a terminal',
+      'Add --yes. To see the plan first, add --dry-run',
+    );
   if (!answer) throw declined('the upgrade');
 }
 

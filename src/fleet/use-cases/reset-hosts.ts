@@ -94,7 +94,11 @@ async function openForDeletion(
 }
 
 function requireConfirmation(answer: boolean | null, { command, flag }: { readonly command: string; readonly flag: string }): void {
-  if (answer === null) throw usageError(`${command} asks before it changes anything, but standard input is not a terminal`, `Add ${flag}`);
+  if (answer === null)
+    throw usageError(
+      `${command} asks before it changes anything, but standard input is not a terminal`,
+      `Add ${flag}. To see the plan first, add --dry-run`,
+    );
   if (!answer) throw declined(command);
 }
 
