@@ -103,7 +103,7 @@ export function findDrift(input: DriftInput): readonly ConfigDrift[] {
   const startedAt = unit?.startedAt ?? null;
   for (const { path, modifiedAt } of files) {
     if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
-      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the kubelet started: ${apply}` });
+      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the kubelet started, which may have other values: ${apply}` });
   }
   if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags, apply));
   if (unit?.needsReload === true)

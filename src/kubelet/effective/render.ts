@@ -17,6 +17,7 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
   return joinLines([
     `${node}: kubelet ${kubernetesVersion}${stateText(explanation)}`,
     ...sourceLines(explanation),
+    ...disagreements.map(({ message }) => `! ${message}`),
     '',
     ...renderTable([['FIELD', 'VALUE', 'SOURCE'], ...rows]),
     ...(wide && others.length > 0
@@ -28,7 +29,6 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
           ]),
         ]
       : []),
-    ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
   ]);
 }
 

@@ -25,7 +25,7 @@ describe('findDrift', () => {
     [
       'a file edited after the start',
       { files: [{ path: '/c', modifiedAt: 101 }] },
-      ['NOT_RESTARTED: /c was edited after the kubelet started: restart the kubelet to apply the change'],
+      ['NOT_RESTARTED: /c was edited after the kubelet started, which may have other values: restart the kubelet to apply the change'],
     ],
     [
       'a flag changed on disk',
