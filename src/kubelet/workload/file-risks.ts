@@ -1,6 +1,6 @@
 import { listAt, textAt } from '../documents/values.ts';
 import { socketPath } from '../facts/cri-socket.ts';
-import { loss, namesOf, type PodRisk, presentPods, warning } from './pod-risk.ts';
+import { exit, loss, namesOf, type PodRisk, presentPods, warning } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** Fields that name a file without which the kubelet exits. */
@@ -26,7 +26,7 @@ export function fileRisks(input: RiskInput): readonly PodRisk[] {
     ...(resolvConf === null ? [] : [loss('resolvConf', `${resolvConf}: no sandbox of a new pod could be created`)]),
     ...STARTUP_FILES.flatMap((path) => {
       const why = missing(path);
-      return why === null ? [] : [loss(path, `${why}: the kubelet would exit`)];
+      return why === null ? [] : [exit(path, `${why}: the kubelet would exit`, 'create the file')];
     }),
     ...SOCKETS.flatMap((path) => {
       const socket = endpointPath(textAt(after, path));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
-import { describeRisk, findPodRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
+import { describeRisk, findPodRisks, hintOfRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
 import type { HostRiskFacts, NodeOffer, RiskInput, RiskPod } from '../../../../src/kubelet/workload/risk-input.ts';
 import { listening } from '../../../support/listening.ts';
 import { NO_RISK_FACTS } from '../../../support/no-risk-facts.ts';
@@ -246,6 +246,11 @@ describe('a change that would terminate pods', () => {
     ['few open files', {}, { maxOpenFiles: 500 }, ['maxOpenFiles']],
     ['the first domain', { clusterDomain: '' }, { clusterDomain: 'cluster.local' }, []],
   ])('is a warning: %s', (_, before, after, expected) => expect([warnings(before, after), losses(before, after)]).toEqual([expected, []]));
+});
+
+it('of a missing certificate is no reason to lose pods: the kubelet would exit', () => {
+  const risks = find({}, { tlsCertFile: '/no/such', tlsPrivateKeyFile: '/pki/tls.crt' });
+  expect(hintOfRisks(risks)).toBe('Create the file, or change tlsCertFile');
 });
 
 describe('an unknown fact', () => {
