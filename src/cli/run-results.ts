@@ -119,7 +119,13 @@ function resultText(outcome: HostOutcome, steps: HostSteps | undefined): string 
     return deferred.length === 0 ? 'up to date' : `unchanged: ${deferred.join(', ')}`;
   }
   const isConfirmed = steps !== undefined && steps.confirmedAt !== null;
-  const clauses = [...(plan === null ? [] : summarizeChanges(plan.host)), ...(isConfirmed ? ['confirmed'] : [])];
+  // Without the name of the Node, equal results share a line.
+  const joined = plan?.host.phases.find(({ phase }) => phase === 'kubelet-wait-bootstrap/node')?.plan.noop?.replace(/Node \S+/, 'Node');
+  const clauses = [
+    ...(plan === null ? [] : summarizeChanges(plan.host)),
+    ...(isConfirmed ? ['confirmed'] : []),
+    ...(joined === undefined ? [] : [joined]),
+  ];
   return clauses.length === 0 ? 'changed' : `changed: ${clauses.join(', ')}`;
 }
 

@@ -114,6 +114,13 @@ describe('the results of hosts', () => {
     expect(lines()).toEqual(['n1 unchanged: kubelet-start deferred']);
   });
 
+  it('say what was seen of a Node that has joined', () => {
+    const { results, lines } = printed(1, false);
+    const waited = { phase: 'kubelet-wait-bootstrap/node', plan: { changes: [RESTART], noop: 'Node n1 is Ready' } };
+    results.ended({ ...outcome('n1', 'changed'), plan: { host: { name: 'n1', phases: [waited] }, warnings: [], refusals: [] } }, undefined);
+    expect(lines()).toEqual(['n1 changed: kubelet restarted, Node is Ready']);
+  });
+
   it('summarise long lists', () => {
     const { results, lines } = printed(1, false);
     const { fields: _, ...file } = maxPods(1) as Extract<HostChange, { kind: 'write-file' }>;
