@@ -17,7 +17,8 @@ export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections
 
 const NODE_FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
 const NODE_HINT = 'Pass the kubeconfig of an administrator with --kubeconfig';
-const ADMIN_HINT = 'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig: KUBECONFIG is not read';
+const ADMIN_HINT =
+  'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig: KUBECONFIG is not read';
 
 /**
  * Connects to the API server with the credentials of the host's kubelet. Files that kubelet.conf names are read on the
