@@ -5,7 +5,7 @@ import { systemClock } from '../src/base/adapters/clock-system.ts';
 import { loadFleet } from '../src/fleet/file/load.ts';
 import { resolveFleet } from '../src/fleet/file/resolve.ts';
 import { savePlan } from '../src/fleet/plan/saved-plan.ts';
-import { runFleet } from '../src/fleet/run/fleet.ts';
+import { planHosts } from '../src/fleet/run/plan-hosts.ts';
 import { workflowMember } from '../src/fleet/run/workflow-member.ts';
 import type { Host } from '../src/host/access/host.ts';
 import { queryKey } from '../src/host/facts/query.ts';
@@ -112,7 +112,7 @@ const replaying = (name: string): Host => {
 };
 
 const ports = { signal: services.signal, reporterOf: () => ({ verbosity: 0, report: () => undefined }) };
-const rules = { canary: 0, maxUnavailable: 50, maxFail: null, parallel: 50, maxOpen: 200, dryRun: true };
+const rules = { canary: 0, maxUnavailable: 50, maxFail: null, parallel: 50, maxOpen: 200 };
 const offline = {
   ...cluster,
   get: async () => null,
@@ -137,7 +137,7 @@ const run = async (count: number, connect: (name: string) => () => Promise<Host>
       clock: systemClock,
     });
   });
-  const { outcomes } = await runFleet(members, rules, ports);
+  const { outcomes } = await planHosts(members, rules, ports);
   const bad = outcomes.find(({ status }) => status !== 'pending');
   if (bad !== undefined) throw new Error(`${bad.host} ${bad.status}: ${bad.error?.message}`);
   const plannedMs = lap(started);

@@ -1,4 +1,4 @@
-import { AppError, type ExitCode } from '../base/errors.ts';
+import { AppError, declined, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignToNodesRequest, assignToNodes, type NodesRequest, type PlannedAssignment } from '../fleet/use-cases/assign-to-nodes.ts';
@@ -87,9 +87,9 @@ async function assignAndPrint(
   const watching = () => (watch ??= watchRollout(services, { reporter, title: command, rollout: request.rollout, asEvents, page }));
   // The live display would cover the question.
   if (!asks) watching();
-  const result = await assignToNodes(services, request, {
+  const { exitCode, problems } = await assignToNodes(services, request, {
     reporter,
-    approve: asks ? (planned) => approve(services, plan, { phase, ...planned }) : undefined,
+    decide: asks || request.run.dryRun ? (planned) => decide(services, request, { command, phase, ...planned }) : undefined,
     listenerFor: (part) => watching().listenerFor(part),
     ended: (final) => {
       const { startedAt, gates, ended, close } = watching();
@@ -99,15 +99,21 @@ async function assignAndPrint(
       showResult(services, { format, reporter, elapsedMs, gates: gates() }, final);
     },
   }).finally(() => watch?.close());
-  if (result.kind === 'planned') return showClusterPlan(services, plan, { phase, ...result });
-  const { exitCode, problems } = result.end;
-  if (exitCode === 0) return 0;
+  if (problems.length === 0) return exitCode;
   throw new AppError(problems, { exitCode });
 }
 
-async function approve(services: Services, plan: PlanRequest, planned: PlannedAssignment & { readonly phase: string }): Promise<boolean> {
+/** Shows the plan, and unless it is a dry run asks whether to apply it. Without changes nothing is asked. */
+async function decide(
+  services: Services,
+  { run, plan }: DynamicAssignRequest,
+  { command, ...planned }: PlannedAssignment & { readonly phase: string; readonly command: string },
+): Promise<ExitCode | null> {
+  if (run.dryRun) return showClusterPlan(services, plan, planned);
+  if (planned.plans.every(({ changes }) => changes.length === 0)) return null;
   showClusterPlan(services, plan, planned);
-  return (await services.confirm('Apply these changes? [y/N] ')) === true;
+  if ((await services.confirm('Apply these changes? [y/N] ')) !== true) throw declined(command);
+  return null;
 }
 
 /**

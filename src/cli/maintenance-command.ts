@@ -13,6 +13,7 @@ import {
   nodeChoice,
   outputRequest,
   parseSelector,
+  runRequest,
   tableRequest,
 } from './request-parts.ts';
 
@@ -105,7 +106,7 @@ function drainRequest(args: readonly string[], options: CommandOptions, purpose:
   return {
     choice: requiredChoice(args, options),
     cluster: kubeconfigRequest(options),
-    dryRun: options.dryRun === true,
+    run: runRequest(options),
     settings: { rules: rulesOf(options), timeoutMs, isForMaintenance: purpose === 'maintenance' },
     limits: { atOnce: flagNumber(options, 'parallel', 1), timeoutMs: total === 0 ? null : total },
     reason,

@@ -10,6 +10,7 @@ import {
   readMaintenance,
   uncordonChosenNodes,
 } from '../fleet/use-cases/maintain-nodes.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import type { DrainOutcome } from '../maintenance/drain/drain-nodes.ts';
 import { forecastLine, namesOf } from '../maintenance/drain/drain-problems.ts';
 import type { DrainForecast, NodeForecast } from '../maintenance/forecast/forecast.ts';
@@ -23,6 +24,7 @@ import { showTable, type TableRequest } from './show-table.ts';
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
 
 export interface DrainCommandRequest extends Omit<DrainRequest, 'reporter'> {
+  readonly run: RunSettings;
   readonly output: OutputRequest;
 }
 
@@ -37,23 +39,18 @@ export interface MaintenanceStatusRequest {
 }
 
 /** `drain NODE...` and `maintenance start NODE...`; a dry run shows the forecast. */
-export async function runDrain(services: Services, { output, ...request }: DrainCommandRequest): Promise<ExitCode> {
+export async function runDrain(services: Services, { output, run, ...request }: DrainCommandRequest): Promise<ExitCode> {
   const { format, verbosity } = output;
   const reporter = services.reporter({ verbosity, format: 'text' });
   const isText = format === 'text';
-  const { outcomes, refusal } = await drainChosenNodes(
-    services,
-    { ...request, reporter },
-    {
-      forecast: (forecast, held) => {
-        if (isText && (request.dryRun || verbosity > 0)) services.output.stdout(joinLines(forecastText(forecast, held)));
-        else if (isText) services.output.stderr(joinLines(warningText(forecast)));
-        else if (request.dryRun) services.output.stdout(renderDocument(drainForecastDocument(forecast, held), format));
-      },
-    },
-  );
-  if (refusal !== null) throw refusal;
-  if (request.dryRun) return 0;
+  const { dryRun } = run;
+  const outcomes = await drainChosenNodes(services, { ...request, reporter }, (forecast, held) => {
+    if (isText && (dryRun || verbosity > 0)) services.output.stdout(joinLines(forecastText(forecast, held)));
+    else if (isText) services.output.stderr(joinLines(warningText(forecast)));
+    else if (dryRun) services.output.stdout(renderDocument(drainForecastDocument(forecast, held), format));
+    return !dryRun;
+  });
+  if (outcomes === null) return 0;
   if (format !== 'text') services.output.stdout(renderDocument(resultDocument(outcomes), format));
   else
     services.output.stdout(

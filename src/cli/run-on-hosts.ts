@@ -99,7 +99,7 @@ export async function runOnHosts<Command extends HostsCommand>(
 
 /** The hosts as their page shows them. */
 function shownTargets({ targets, run }: HostsCommand, { rules }: HostsSettings): Omit<ShownRun, 'command'> {
-  const canary = rules === undefined ? 0 : fleetRules({ rules, run }, targets.length).canary;
+  const canary = rules === undefined ? 0 : fleetRules(rules, targets.length).canary;
   return { state: run.dryRun ? 'planning' : 'changing', hosts: targets.map(targetName), canary };
 }
 

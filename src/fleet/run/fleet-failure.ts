@@ -36,8 +36,8 @@ const UNCHANGED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'not-s
 
 /**
  * The failure of a run.
- * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
- * @param options.dryRun the run only plans: exit code 3 also when only some hosts were refused
+ * @param options.only `reads`: exit code 4 also when all hosts failed for the same reason; `plans`: exit code 3 also when only
+ *   some hosts were refused; absent: the run changes hosts
  * @param options.hint how to process the hosts that were not started because others failed
  * @returns null when all hosts succeeded; otherwise the problems: exit code 3 when hosts were refused, or too many were
  * down, before any host was changed, 4 when some hosts succeeded, else the exit code that all failures share
@@ -46,10 +46,9 @@ export function fleetFailure(
   { outcomes, stopped, isBlocked = false, gate }: FleetResult,
   {
     signal,
-    reads = false,
-    dryRun = false,
+    only,
     hint = FLEET_HINT,
-  }: { readonly signal: AbortSignal; readonly reads?: boolean; readonly dryRun?: boolean; readonly hint?: string },
+  }: { readonly signal: AbortSignal; readonly only?: 'reads' | 'plans' | undefined; readonly hint?: string },
 ): AppError | null {
   const failures = outcomes.filter(({ error }) => error !== null);
   const left = outcomes.filter(({ status, error }) => error === null && (status === 'not-started' || status === 'interrupted'));
@@ -65,12 +64,12 @@ export function fleetFailure(
     const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
     return new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
   }
-  const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
+  const isUnchanged = only === 'plans' || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
   const [exitCode = isUnchanged ? 3 : 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
   const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
   const wasRefused = isBlocked || gate !== undefined || outcomes.some(({ status }) => status === 'refused');
   const isRefused = stopped !== null && wasRefused && outcomes.every(({ status }) => UNCHANGED.has(status));
-  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : isRefused ? 3 : 4 });
+  return new AppError(problems, { exitCode: isShared && only !== 'reads' ? exitCode : isRefused ? 3 : 4 });
 }
 
 /** An error that several hosts share, for example of their cluster, is reported once and names no host. */

@@ -7,6 +7,7 @@ import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import type { BatchGates, GateRecord, GateStop } from '../../maintenance/gates/batch-gates.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import {
+  type MemberState,
   type NextMembers,
   nextMembers,
   nextStep,
@@ -15,7 +16,15 @@ import {
   type RolloutStep,
 } from '../../maintenance/next-step.ts';
 import type { FleetMember, MemberPorts, OpenMember } from './fleet-member.ts';
-import { blockedReason, type HostResult, isUnreachable, plannedOutcome, warningOnce } from './member-results.ts';
+import {
+  blockedReason,
+  countByStatus,
+  type HostResult,
+  isUnreachable,
+  plannedOutcome,
+  unopenedStatus,
+  warningOnce,
+} from './member-results.ts';
 
 /** Result of a host. */
 export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced' | 'in-progress'>;
@@ -35,8 +44,6 @@ export interface FleetRules extends RolloutRules {
   readonly parallel: number;
   /** Number of hosts with an open connection, including queued ones. */
   readonly maxOpen: number;
-  /** Only inspect and plan; stages do not wait for each other. */
-  readonly dryRun: boolean;
   /** Run the phases of unchanged hosts as well, which verifies their state. */
   readonly verifyUnchanged?: boolean;
   /**
@@ -94,7 +101,7 @@ export interface FleetResult {
 }
 
 /**
- * Plans and applies on many hosts in parallel. A host is changed as soon as its plan and the rules permit;
+ * Plans and applies on many hosts in parallel; `planHosts` only plans. A host is changed as soon as its plan and the rules permit;
  * unreachable hosts do not delay others.
  * @throws errors of `inspected`, and errors other than AppError, after the hosts in progress have ended
  */
@@ -139,11 +146,11 @@ class FleetRun {
 
   constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
     const inBatches = ports.gates !== undefined;
-    this.#rules = rules.dryRun ? { ...rules, canary: 0, maxUnavailable: Number.POSITIVE_INFINITY } : { ...rules, inBatches };
+    this.#rules = { ...rules, inBatches };
     this.#ports = ports;
     this.#members = members.map((member) => {
       const { name, stage, zone, isExclusive = false, isNeeded } = member;
-      const place = rules.dryRun ? { stage: undefined, isExclusive: false } : { stage, zone, isExclusive, isNeeded };
+      const place = { stage, zone, isExclusive, isNeeded };
       const progress = { state: 'waiting', isDown: false, isVerified: false, isStarted: false } as const;
       return { name, ...place, ...progress, member, reporter: null, open: null, outcome: null };
     });
@@ -176,7 +183,7 @@ class FleetRun {
     // The canaries of a stage are no longer counted when its last host has ended.
     const limit = nextStep(this.#members, this.#rules).stopped ?? stopped;
     if (this.#bug !== null) throw this.#bug.error;
-    const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
+    const outcomes = this.#members.flatMap(({ outcome }) => outcome ?? []);
     const gate = this.#gateStop;
     if (gate !== null) return { outcomes, stopped: gate.reason, gate };
     if (!outcomes.some(({ status }) => status === 'not-started')) return { outcomes, stopped: null };
@@ -191,7 +198,7 @@ class FleetRun {
   /** Before hosts that are down stop the run: whether the Node of one is Ready again. */
   async #hasRecovered({ blocked }: RolloutStep<RunningMember>): Promise<boolean> {
     if (blocked.length === 0 || this.#members.some(({ state }) => state === 'inspecting')) return false;
-    if (this.#rules.dryRun || this.#ports.signal.aborted || this.#bug !== null) return false;
+    if (this.#ports.signal.aborted || this.#bug !== null) return false;
     const down = this.#members.filter(({ isDown, open }) => isDown && open !== null);
     await Promise.all(down.map((one) => this.#observeNode(one, one.state === 'failed' ? RENEW_MS : 0)));
     return down.some(({ isDown }) => !isDown);
@@ -204,7 +211,7 @@ class FleetRun {
   /** Between two batches, and at the end unless hosts failed or are left. Hosts without changes are in no batch. */
   async #stopsAtGate({ start, inspect, isCanary, stopped, blocked }: RolloutStep<RunningMember>): Promise<boolean> {
     const { gates, signal, gateEnded } = this.#ports;
-    if (gates === undefined || this.#rules.dryRun || this.#gateStop !== null || this.#bug !== null || signal.aborted) return false;
+    if (gates === undefined || this.#gateStop !== null || this.#bug !== null || signal.aborted) return false;
     if (this.#members.some(({ state }) => state === 'in-progress')) return false;
     const isEnd = start.length + inspect.length === 0 && !this.#members.some(({ state }) => state === 'inspecting');
     const names = start.flatMap(({ name, open }) => (open !== null && hasChangesOrDeferred(open.planned.host) ? [name] : []));
@@ -244,12 +251,12 @@ class FleetRun {
   }
 
   async #inspect(one: RunningMember): Promise<void> {
-    const { dryRun, observesFirst, parallel, maxOpen } = this.#rules;
-    const open = await this.#open(one, { isInspection: dryRun || this.#plansAgain });
+    const { observesFirst, parallel, maxOpen } = this.#rules;
+    const open = await this.#open(one, { isInspection: this.#plansAgain });
     if (open === null) return;
-    if (observesFirst !== true && (dryRun || !this.#isToChange(open))) return this.#endPlanned(one, open);
-    if (!dryRun && !this.#plansAgain) return;
-    if (!dryRun && open.release !== undefined && this.#kept + parallel < maxOpen) {
+    if (observesFirst !== true && !this.#isToChange(open)) return this.#endPlanned(one, open);
+    if (!this.#plansAgain) return;
+    if (open.release !== undefined && this.#kept + parallel < maxOpen) {
       this.#kept++;
       return;
     }
@@ -259,8 +266,7 @@ class FleetRun {
   }
 
   get #plansAgain(): boolean {
-    const { observesFirst, dryRun } = this.#rules;
-    return observesFirst === true && !dryRun && this.#members.length > 1;
+    return this.#rules.observesFirst === true && this.#members.length > 1;
   }
 
   #isToChange({ planned }: OpenMember): boolean {
@@ -276,7 +282,7 @@ class FleetRun {
       // The connection may have been lost since the inspection.
       if (purpose.connection !== undefined && !signal.aborted && isUnreachable(found.error))
         return this.#open(one, { isInspection: false });
-      const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
+      const status = unopenedStatus(found, signal);
       one.isDown ||= status === 'unreachable';
       await this.#end(one, { status, plan: null, error: found.error });
       return null;
@@ -284,23 +290,15 @@ class FleetRun {
     one.open = found.value;
     this.#ports.planned?.(one.name, found.value.planned.host);
     one.isDown = found.value.planned.isDown === true;
-    one.isExclusive ||= !this.#rules.dryRun && found.value.planned.isExclusive === true;
-    if (!this.#rules.dryRun) one.stage = found.value.planned.stage ?? one.stage;
+    one.isExclusive ||= found.value.planned.isExclusive === true;
+    one.stage = found.value.planned.stage ?? one.stage;
     return found.value;
   }
 
-  /** Ends a host that is only planned, or up to date. */
+  /** Ends a host that is refused, or up to date. */
   async #endPlanned(one: RunningMember, open: OpenMember, clashes: readonly Problem[] = []): Promise<void> {
     await settle(open.close());
     await this.#end(one, plannedOutcome(open.planned, clashes));
-  }
-
-  /** In a dry run, a host may have ended before another host of the same Node was inspected: then both are refused. */
-  #withClashes(outcome: HostOutcome): HostOutcome {
-    const { host, status, plan } = outcome;
-    if (!this.#rules.dryRun || plan === null || (status !== 'pending' && status !== 'unchanged')) return outcome;
-    const clashes = this.#ports.claims?.of(host).problems() ?? [];
-    return clashes.length === 0 ? outcome : { ...outcome, ...plannedOutcome(plan, clashes) };
   }
 
   /** Opens an inspected host again. */
@@ -313,7 +311,7 @@ class FleetRun {
     const inspected = one.open as OpenMember;
     if (this.#plansAgain && inspected.release !== undefined) this.#kept--;
     const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
-    if (clashes.length > 0 || this.#rules.dryRun || !this.#isToChange(inspected)) return this.#endPlanned(one, inspected, clashes);
+    if (clashes.length > 0 || !this.#isToChange(inspected)) return this.#endPlanned(one, inspected, clashes);
     one.isStarted = true;
     const open = this.#plansAgain ? await this.#openAgain(one, inspected) : inspected;
     if (open === null || (this.#plansAgain && this.#ports.signal.aborted)) return;
@@ -364,24 +362,17 @@ class FleetRun {
   }
 
   #reportProgress({ isCanary, maxConcurrent }: RolloutStep<RunningMember>): void {
-    const [inspecting, changing]: [string[], string[]] = [[], []];
-    let waiting = 0;
-    const ended: Partial<Record<HostStatus, number>> = {};
-    for (const { name, state, outcome } of this.#members) {
-      if (outcome !== null) ended[outcome.status] = (ended[outcome.status] ?? 0) + 1;
-      else if (state === 'inspecting') inspecting.push(name);
-      else if (state === 'in-progress') changing.push(name);
-      else if (state === 'queued') waiting++;
-    }
+    const namesOf = (wanted: MemberState): readonly string[] =>
+      this.#members.flatMap(({ name, state, outcome }) => (outcome === null && state === wanted ? [name] : []));
     this.#ports.progress?.({
       total: this.#members.length,
-      looking: inspecting,
-      waiting,
-      changing,
-      ended,
-      ...(this.#rules.dryRun
-        ? {}
-        : { isCanary, maxConcurrent, next: (rollingBack) => nextMembers(this.#members, this.#rules, rollingBack) }),
+      looking: namesOf('inspecting'),
+      waiting: namesOf('queued').length,
+      changing: namesOf('in-progress'),
+      ended: countByStatus(this.#members.flatMap(({ outcome }) => outcome ?? [])),
+      isCanary,
+      maxConcurrent,
+      next: (rollingBack) => nextMembers(this.#members, this.#rules, rollingBack),
     });
   }
 }

@@ -32,6 +32,17 @@ export function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
   return NO_ROUTE.test(code);
 }
 
+export function countByStatus<S extends string>(outcomes: readonly { readonly status: S }[]): Readonly<Partial<Record<S, number>>> {
+  const counts: Partial<Record<S, number>> = {};
+  for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** The status of a host that could not be inspected. */
+export function unopenedStatus({ error }: { readonly error: AppError }, { aborted }: AbortSignal) {
+  return aborted ? 'interrupted' : isUnreachable(error) ? 'unreachable' : 'refused';
+}
+
 /** The plan of a host, and what its change needs in the cluster. */
 export interface HostResult extends WorkflowResult {
   /** The drain before the change. Absent: the node is not drained, or the drain was not forecast. */

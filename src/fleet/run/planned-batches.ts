@@ -9,7 +9,7 @@ import type { FleetMember } from './fleet-member.ts';
 export function plannedBatches(
   members: readonly Pick<FleetMember, 'name' | 'stage' | 'zone' | 'isExclusive' | 'isNeeded'>[],
   outcomes: readonly Pick<HostOutcome, 'host' | 'status' | 'plan'>[],
-  { canary, canaryOrder, hasCanaryPerStage, order, maxUnavailable }: Omit<FleetRules, 'dryRun'>,
+  { canary, canaryOrder, hasCanaryPerStage, order, maxUnavailable }: FleetRules,
 ): readonly PlannedBatch[] {
   const pending = new Map(outcomes.flatMap(({ host, status, plan }) => (status === 'pending' ? [[host, plan] as const] : [])));
   const left = members.flatMap(({ name, stage, zone, isExclusive, isNeeded }) => {

@@ -100,7 +100,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   }
   const changed = tasks.map(({ host }) => host);
   const canaries = canaryRules(work.request.rules, changed, work.canaries);
-  const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
+  const rules = { ...fleetRules(work.request.rules, tasks.length), ...canaries };
   const asks = planFile === undefined && !request.isApproved && tasks.length > 0;
   if (asks) requireApproval(view.approval);
   const inspectsFirst = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;

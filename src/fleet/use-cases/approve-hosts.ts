@@ -2,6 +2,7 @@ import { declined } from '../../base/errors.ts';
 import { targetName } from '../host-target.ts';
 import type { HostOutcome } from '../run/fleet.ts';
 import { exactTasks, withPlanned } from './approve-plan.ts';
+import { toPlan } from './fleet-request.ts';
 import { failureOf, type HostsCommand, type HostsResult, type HostsSettings, runTargets } from './run-hosts.ts';
 
 /**
@@ -23,8 +24,7 @@ export async function runApproved(
     approve(outcomes: readonly HostOutcome[]): Promise<boolean>;
   },
 ): Promise<HostsResult> {
-  const { run } = command;
-  const planned = await runTargets(ports, { ...command, run: { ...run, dryRun: true } }, settings, view.planning);
+  const planned = await runTargets(ports, toPlan(command), settings, view.planning);
   const pending = planned.outcomes.filter(({ status }) => status === 'pending');
   if (ports.signal.aborted || pending.length === 0) return planned;
   if (!(await view.approve(planned.outcomes))) throw declined(view.title);
@@ -37,6 +37,6 @@ export async function runApproved(
     ...result,
     batches: planned.batches,
     drainForecast: planned.drainForecast,
-    failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: settings.rules !== undefined }),
+    failure: failureOf(result, ports, settings),
   };
 }

@@ -9,8 +9,9 @@ import { nodeRef } from '../../maintenance/drain/hold.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../run/fleet.ts';
+import type { FleetPorts, FleetResult, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
+import { planHosts } from '../run/plan-hosts.ts';
 import { plannedBatches } from '../run/planned-batches.ts';
 import type { ApprovedOperations } from './approved-member.ts';
 import type { FleetTask } from './fleet-members.ts';
@@ -113,8 +114,8 @@ async function planTasks(services: FleetRunPorts, work: FleetTasks, { approval, 
     const run = await openFleetRun(services, request, { ...work, reporter: watch.reporter });
     try {
       // All refusals are listed, however many are permitted.
-      const rules = { ...fleetRules(request, work.tasks.length), ...canaries, maxFail: null };
-      const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
+      const rules = { ...fleetRules(request.rules, work.tasks.length), ...canaries, maxFail: null };
+      const result = await planHosts(run.members, rules, { ...watch.ports, claims: run.claims });
       requireValidValues(result);
       return { result, access: run.access, batches: plannedBatches(run.members, result.outcomes, rules) };
     } finally {

@@ -1,4 +1,4 @@
-import { declined, isAppError, usageError } from '../../base/errors.ts';
+import { type ExitCode, isAppError, usageError } from '../../base/errors.ts';
 import { groupBy } from '../../base/group-by.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
@@ -90,17 +90,17 @@ export interface PlannedAssignment {
 }
 
 /**
- * Assigns a configuration to nodes, batch by batch; a dry run only plans it.
- * @param view.approve shows the plan, and asks; absent: the command does not ask. Not called without changes
- * @throws the errors of `openCluster`, `findNodeNames`, `checkAssignment` and `checkUndo`; DECLINED (exit code 1)
+ * Assigns a configuration to nodes, batch by batch.
+ * @param view.decide shows the plan. Null: it is applied; an exit code: the command ends. Absent: every plan is applied
+ * @throws the errors of `openCluster`, `findNodeNames`, `checkAssignment` and `checkUndo`
  */
 export async function assignToNodes(
   services: NodeCommandPorts & RolloutPorts & ConfigSigner,
   given: AssignToNodesRequest,
   view: Pick<DynamicRollout, 'reporter' | 'listenerFor' | 'ended'> & {
-    readonly approve?: ((planned: PlannedAssignment) => Promise<boolean>) | undefined;
+    readonly decide?: ((planned: PlannedAssignment) => Promise<ExitCode | null>) | undefined;
   },
-) {
+): ReturnType<typeof executeAssignment> {
   const chosen = await chooseRollout(services, given.gates, { declared: null, reverts: true });
   const gatesRevert = chosen?.gates.some(({ onFailure }) => onFailure === 'revert') === true;
   const request = { ...given, rollout: { ...given.rollout, gatesRevert } };
@@ -121,24 +121,17 @@ export async function assignToNodes(
     const rollout = await withNamedCanaries(services, request, { cluster, ...checked });
     const sha256Of = (source: ConfigSource): string | null => checked.contents.get(describeSource(source)) ?? null;
     const recorded = { id: await services.newId(), command, sha256Of } as const;
-    const plan = async (): Promise<PlannedAssignment> => {
+    if (view.decide !== undefined) {
       const plans = planRollout(checked, rollout, assignedBy(services, { ...request, recorded }));
-      const names = drains ? nodesToDrain(checked) : [];
-      return { plans, cluster, drainForecast: await forecastDrains(services, cluster, { names, run: request.run, reporter }) };
-    };
-    if (request.run.dryRun) return { kind: 'planned' as const, ...(await plan()) };
-    if (view.approve !== undefined) {
-      const planned = await plan();
-      const isChange = planned.plans.some(({ changes }) => changes.length > 0);
-      if (isChange && !(await view.approve(planned))) throw declined(`dynamic ${command}`);
+      const drained = drains ? nodesToDrain(checked) : [];
+      const drainForecast = await forecastDrains(services, cluster, { names: drained, run: request.run, reporter });
+      const exitCode = await view.decide({ plans, cluster, drainForecast });
+      if (exitCode !== null) return { exitCode, problems: [] };
     }
     const selector = choice.kind === 'selector' ? choice.selector.text : undefined;
     const { policy, planned } = (await drainingOf(services, request.run, names.length)) ?? {};
     const draining = policy && planned && { policy, planned };
-    return {
-      kind: 'ended' as const,
-      end: await executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining, gates }),
-    };
+    return executeAssignment(services, cluster, checked, { ...request, ...view, rollout, recorded, selector, draining, gates });
   };
   return withCluster(services, request.cluster, assign, reporter);
 }

@@ -2,7 +2,8 @@ import type { Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type FleetResult, runFleet } from '../run/fleet.ts';
+import type { FleetPorts, FleetResult } from '../run/fleet.ts';
+import { planHosts } from '../run/plan-hosts.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
 import { type FleetRunRequest, toCompare } from './fleet-request.ts';
@@ -47,7 +48,7 @@ export async function compareHosts<T>(
   const access = await openFleetCluster(services, request, { ...run, writes: false, through });
   try {
     const members = await fleetMembers(services, request, { ...run, access, ignoresHooks: true, inspect });
-    return await use({ fleet, hosts, access, plan: () => runFleet(members, fleetRules(request, hosts.length), ports) });
+    return await use({ fleet, hosts, access, plan: () => planHosts(members, fleetRules(request.rules, hosts.length), ports) });
   } finally {
     await access.close();
   }

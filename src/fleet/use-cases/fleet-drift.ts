@@ -70,7 +70,7 @@ export async function fleetDrift(
     return {
       outcomes,
       drifts: drifts.filter(({ drift }, i) => drift.length > 0 || hasDrift(outcomes[i] as HostOutcome)),
-      failure: fleetFailure(result, { signal, reads: true }),
+      failure: fleetFailure(result, { signal, only: 'reads' }),
     };
   });
 }

@@ -1,5 +1,4 @@
 import { usageError } from '../../base/errors.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import type { RolloutOrder } from '../../maintenance/start-order.ts';
 import { type Amount, hostsOf } from '../amount.ts';
@@ -25,11 +24,7 @@ export interface RulesRequest {
   readonly gates?: GatesRequest | undefined;
 }
 
-export function fleetRules(
-  { rules, run: { dryRun } }: { readonly rules: RulesRequest; readonly run: Pick<RunSettings, 'dryRun'> },
-  total: number,
-): FleetRules {
-  const { parallel, canary = { hosts: 0 }, order, maxUnavailable, maxFail } = rules;
+export function fleetRules({ parallel, canary = { hosts: 0 }, order, maxUnavailable, maxFail }: RulesRequest, total: number): FleetRules {
   return {
     parallel,
     maxOpen: Math.max(parallel, MOST_OPEN),
@@ -39,8 +34,7 @@ export function fleetRules(
     // Without the option, hosts that are down do not delay the others.
     maxUnavailable: maxUnavailable === null ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
-    cautious: maxFail === null && !dryRun,
-    dryRun,
+    cautious: maxFail === null,
   };
 }
 

@@ -144,7 +144,7 @@ export async function fleetStatus(
       }),
       certificates,
       details: readsDetails ? details : undefined,
-      failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal, reads: true }),
+      failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal, only: 'reads' }),
     };
   });
 }

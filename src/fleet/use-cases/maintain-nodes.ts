@@ -25,7 +25,6 @@ export interface MaintenanceRequest {
 }
 
 export interface DrainRequest extends MaintenanceRequest {
-  readonly dryRun: boolean;
   readonly settings: Omit<DrainSettings, 'allows'>;
   readonly limits: Parameters<typeof drainNodes>[3];
   /** What the nodes are cordoned for, as a clause. */
@@ -37,14 +36,15 @@ const ALLOWS = ['cordoned'] as const;
 
 /**
  * Drains nodes, and leaves them cordoned. Nothing is cordoned if one of them cannot be drained, or is held by others.
- * @param view.forecast called before the first cordon
- * @returns null: a dry run, or no node can be drained
+ * @param isApproved called with the forecast before the first cordon; false: nothing is drained
+ * @returns null: it was not approved
+ * @throws AppError with exit code 3 if a node cannot be drained
  */
 export async function drainChosenNodes(
   services: NodeCommandPorts,
-  { choice, cluster: access, reporter, dryRun, settings, limits, reason }: DrainRequest,
-  view: { readonly forecast: (forecast: DrainForecast, held: ReadonlyMap<string, string>) => void },
-): Promise<{ readonly outcomes: readonly DrainOutcome[]; readonly refusal: AppError | null }> {
+  { choice, cluster: access, reporter, settings, limits, reason }: DrainRequest,
+  isApproved: (forecast: DrainForecast, held: ReadonlyMap<string, string>) => boolean,
+): Promise<readonly DrainOutcome[] | null> {
   const { clock, signal, self } = services;
   const drain = async (cluster: Cluster) => {
     const names = await findNodeNames(services, cluster, choice, { changes: true });
@@ -58,11 +58,11 @@ export async function drainChosenNodes(
         : [[node.metadata.name, obstacle.why] as const];
     });
     const forecast = drainForecaster(seen)(names, settings.rules, settings.timeoutMs);
-    view.forecast(forecast, new Map(obstacles));
+    const isToDrain = isApproved(forecast, new Map(obstacles));
     const held = obstacles.map(([name, why]) => nodeHeld(name, why));
     const problems = [...held, ...(drainRefused(forecast)?.problems ?? [])];
-    const refusal = problems.length === 0 ? null : new AppError(problems, { exitCode: 3 });
-    if (dryRun || refusal !== null) return { outcomes: [], refusal };
+    if (problems.length > 0) throw new AppError(problems, { exitCode: 3 });
+    if (!isToDrain) return null;
     const keep = async ({ node, isOurs }: DrainedNode): Promise<void> => {
       if (!isOurs) return;
       if (settings.isForMaintenance)
@@ -72,8 +72,7 @@ export async function drainChosenNodes(
     const planned = plannedDrains(run);
     if (settings.isForMaintenance) await planned.add(cluster, names);
     const own = { ...settings, allows: ALLOWS };
-    const outcomes = await drainNodes({ cluster, run, signal, reporter }, names, own, limits, keep).finally(planned.removeAll);
-    return { outcomes, refusal: null };
+    return drainNodes({ cluster, run, signal, reporter }, names, own, limits, keep).finally(planned.removeAll);
   };
   return withCluster(services, access, drain, reporter);
 }

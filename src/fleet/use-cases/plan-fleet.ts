@@ -16,8 +16,9 @@ import {
   savePlan,
 } from '../plan/saved-plan.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
+import type { FleetPorts, FleetRules, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
+import { planHosts } from '../run/plan-hosts.ts';
 import { hasOrder, plannedBatches } from '../run/planned-batches.ts';
 import type { PlanToApprove } from './approve-plan.ts';
 import { type FleetRunRequest, toPlan } from './fleet-request.ts';
@@ -63,7 +64,7 @@ export async function planFleet(
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
   const canaries = canaryRules(request.rules, hosts, { selected: hosts });
-  const rules = { ...fleetRules(request, hosts.length), ...canaries };
+  const rules = { ...fleetRules(request.rules, hosts.length), ...canaries };
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
@@ -73,11 +74,7 @@ export async function planFleet(
     const rollout = await chooseRollout(services, request.rules.gates, { declared: fleet.rollout, reverts: false });
     openGates(services, { rollout, cluster: access?.cluster ?? null, reporter });
     if (access === null && out !== undefined) throw notToBeSaved();
-    const result = await runFleet(
-      run.members,
-      { ...rules, maxUnavailable: Number.POSITIVE_INFINITY },
-      { ...view.ports, claims: run.claims },
-    );
+    const result = await planHosts(run.members, rules, { ...view.ports, claims: run.claims });
     const { outcomes } = result;
     const canary = access === null ? [] : plannedCanaries(canaries, outcomes);
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);

@@ -182,7 +182,7 @@ export async function resetFleet(
     if (request.run.dryRun || !hasGatesFor(rollout, done)) return { isPending: false, failure: null };
   }
   await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
-  const input = { request, fleet, hosts, rollout, done, rules: fleetRules(request, hosts.length) };
+  const input = { request, fleet, hosts, rollout, done, rules: fleetRules(request.rules, hosts.length) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
   if (request.run.dryRun) {
@@ -278,7 +278,7 @@ const LAST_CONTROL_PLANE = 2;
 
 async function hostsToReset(
   services: ResetFleetPorts,
-  { request, fleet, hosts, rules }: ResetInput,
+  { request, fleet, hosts }: ResetInput,
   {
     access,
     outcomes,
@@ -288,7 +288,7 @@ async function hostsToReset(
   const targetOf = await fleetTargets(services, request.hosts.connection, fleet.file);
   // The first control plane of the file is the one that created the cluster, and the usual address of the API server.
   const last = hosts.find(isControlPlane);
-  const isGuarded = removesCluster(fleet, hosts) && !rules.dryRun;
+  const isGuarded = removesCluster(fleet, hosts) && !request.run.dryRun;
   const trust = access?.trust ?? null;
   return hosts.map((host): HostWork => {
     const { name: node, criSocket } = host.nodeRegistration;

@@ -15,6 +15,7 @@ import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import type { FleetMember } from '../run/fleet-member.ts';
+import { planHosts } from '../run/plan-hosts.ts';
 import { plannedBatches } from '../run/planned-batches.ts';
 import { workflowMember } from '../run/workflow-member.ts';
 import { type ApprovedOperations, approvedMember } from './approved-member.ts';
@@ -127,7 +128,7 @@ export async function runTargets(
   const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
   const defaults = command.changesOneAtATime === true ? ONE_AT_A_TIME : DEFAULT_RULES;
-  const { parallel, maxOpen, ...limits } = fleetRules({ rules: rules ?? defaults, run }, targets.length);
+  const { parallel, maxOpen, ...limits } = fleetRules(rules ?? defaults, targets.length);
   const named = new Map(command.hosts?.map((host) => [host.name, host]));
   const hosts = targets.map((target) => {
     const host = named.get(targetName(target));
@@ -148,7 +149,7 @@ export async function runTargets(
       maxOpen: inspectsAll ? maxOpen : parallel,
       verifyUnchanged: true,
       observesFirst: inspectsAll,
-      stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
+      stopsIfRefused: inspectsFirst && !skipsRefused,
     },
     { ...observer, gates },
   );
@@ -157,7 +158,7 @@ export async function runTargets(
   const batches = run.dryRun
     ? plannedBatches(members, result.outcomes, { ...limits, ...canariesOf(command, rules, pending), parallel, maxOpen })
     : [];
-  return { ...result, batches, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+  return { ...result, batches, failure: failureOf(result, ports, settings, run.dryRun ? 'plans' : undefined) };
 }
 
 /**
@@ -178,12 +179,14 @@ function canariesOf(
 /** With a single host, its error is reported unchanged, without the name of the host. */
 export function failureOf(
   result: FleetResult,
-  { signal, dryRun, hasRules }: { readonly signal: AbortSignal; readonly dryRun: boolean; readonly hasRules: boolean },
+  { signal }: { readonly signal: AbortSignal },
+  { rules }: Pick<HostsSettings, 'rules'>,
+  aim?: 'plans',
 ): AppError | null {
   const [only, ...others] = result.outcomes;
   if (only !== undefined && only.error !== null && others.length === 0) return only.error;
-  const hint = `Fix the cause and run the same command again${hasRules ? ', or allow more failures with --max-fail' : ''}`;
-  return fleetFailure(result, { signal, dryRun, hint });
+  const hint = `Fix the cause and run the same command again${rules !== undefined ? ', or allow more failures with --max-fail' : ''}`;
+  return fleetFailure(result, { signal, only: aim, hint });
 }
 
 /** Whether the plan or the result of a host is shown: refused hosts have a plan in a dry run. */
@@ -229,6 +232,7 @@ export async function runHosts(
       return approved === undefined ? placed : approvedMember(placed, approved, { replan: false });
     }),
   );
-  const result = await runFleet(members, rules, { ...observer, claims }).finally(() => draining?.planned?.removeAll());
+  const process = run.dryRun ? planHosts : runFleet;
+  const result = await process(members, rules, { ...observer, claims }).finally(() => draining?.planned?.removeAll());
   return { ...result, drainForecast: await forecastRun(draining, cluster, result.outcomes) };
 }

@@ -3,6 +3,7 @@ import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
 import { fleetFailure } from '../../../src/fleet/run/fleet-failure.ts';
 import type { FleetMember } from '../../../src/fleet/run/fleet-member.ts';
+import { planHosts } from '../../../src/fleet/run/plan-hosts.ts';
 import type { Host } from '../../../src/host/access/host.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
@@ -10,7 +11,7 @@ import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
 import type { BatchGates, GateRecord, GateStop } from '../../../src/maintenance/gates/batch-gates.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
+const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, parallel: 100, maxOpen: 100 };
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
 const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
 const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'no response' });
@@ -55,7 +56,11 @@ function planOf(name: string, changes: boolean): HostPlan {
  * Hosts, and a log of the operations on them.
  * @param options.losesKept connections that are kept after the inspection are lost
  */
-function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}, { losesKept = false } = {}) {
+function world(
+  behaviours: Readonly<Record<string, Behaviour>>,
+  { dryRun = false, ...rules }: Partial<FleetRules> & { readonly dryRun?: boolean } = {},
+  { losesKept = false } = {},
+) {
   const log: string[] = [];
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
@@ -100,7 +105,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       if (isAgain && planAgain !== undefined) return failing(planAgain);
       if (claim !== undefined) claims.of(name).set(name, claim);
       const refusals = claims.of(name).problems();
-      if (refusals.length > 0 && !rules.dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
+      if (refusals.length > 0 && !dryRun) return failing(new AppError(refusals, { exitCode: 3 }));
       const host = planOf(name, changes);
       return {
         planned: {
@@ -130,7 +135,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
     ended: async (outcome) => void ended.push(outcome),
   };
   const run = (more: Partial<FleetPorts> = {}) =>
-    runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, { ...ports, ...more });
+    (dryRun ? planHosts : runFleet)(Object.entries(behaviours).map(member), { ...RULES, ...rules }, { ...ports, ...more });
   const statuses = async () => Object.fromEntries((await run()).outcomes.map(({ host, status }) => [host, status]));
   return { log, now, ended, interruption, reporter, run, statuses };
 }
@@ -171,6 +176,27 @@ describe('a run over a fleet', () => {
     });
     expect(seen.slice(0, 2)).toEqual(['a', 'b']);
     expect([...next]).toEqual(['{"names":["b"],"stopped":null}', '{"names":[],"stopped":"the first host to be changed (canary) failed"}']);
+  });
+
+  it('plans no other host after more failures than permitted, or a bug', async () => {
+    const rules = { dryRun: true, maxFail: 0, parallel: 1 };
+    const { run } = world({ a: {}, b: { plan: NO }, c: {} }, rules);
+    const { outcomes, stopped } = await run();
+    expect(outcomes.map(({ status }) => status)).toEqual(['pending', 'refused', 'not-started']);
+    expect(stopped).toBe('1 host failed, more than --max-fail allows');
+    const all = await world({ a: {}, b: { plan: NO }, c: {} }, { ...rules, observesFirst: true }).run();
+    expect(all.outcomes.map(({ status, plan }) => [status, plan !== null])).toEqual([
+      ['not-started', true],
+      ['refused', false],
+      ['not-started', true],
+    ]);
+    const bug = world({ a: { plan: new Error('a bug') as AppError }, b: {} }, rules);
+    await expect(bug.run()).rejects.toThrow('a bug');
+    expect(bug.log).toEqual(['look a']);
+    const interruptedRun = world({ a: { planTakes: 9 }, b: {} }, rules);
+    const done = interruptedRun.run();
+    interruptedRun.interruption.abort(interrupted('SIGINT'));
+    expect((await done).outcomes.map(({ status }) => status)).toEqual(['interrupted', 'interrupted']);
   });
 
   it('does not wait for an unresponsive host', async () => {

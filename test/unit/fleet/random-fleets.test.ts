@@ -77,7 +77,6 @@ async function runRandomFleet(seed: number) {
     maxFail: isLikely(0.5) ? upTo(5) : null,
     parallel: 1 + upTo(5),
     maxOpen: 20,
-    dryRun: false,
     observesFirst: isLikely(0.3),
     order: ([undefined, 'zone', 'spread'] as const)[upTo(2)],
   };
