@@ -166,7 +166,7 @@ async function runInit(services: Services, request: InitCommandRequest): Promise
   });
 }
 
-/** Prints the uploaded key, the first steps and the join commands; fetches the kubeconfig. Nothing after a dry run. */
+/** Prints the uploaded key, the first steps and the join commands; fetches the kubeconfig. */
 async function showCluster(
   services: Services,
   request: InitCommandRequest,
@@ -176,7 +176,7 @@ async function showCluster(
     import('./kubeadm-output.ts'),
     import('./new-cluster.ts'),
   ]);
-  const { plan, kubeconfigFile: file, run } = request;
+  const { plan, kubeconfigFile: file } = request;
   const asKubeadm = services.programName === 'kubeadm';
   const key = certificateKey();
   const shownKey = request.skipCertificateKeyPrint ? null : (key?.reveal() ?? null);
@@ -185,7 +185,7 @@ async function showCluster(
   if (key !== null && isText && (asKubeadm || joinCommands.size === 0)) services.output.stdout(uploadedCertificates(shownKey));
   const isNew = isText && request.cluster.kubeconfig === undefined && joinCommands.size > 0;
   const shows = isNew && !asKubeadm;
-  const seen = !run.dryRun && (shows || file !== null) ? await visitNewCluster(services, target, file) : { nodes: '', failure: null };
+  const seen = shows || file !== null ? await visitNewCluster(services, target, file) : { nodes: '', failure: null };
   const remote = await remoteUse(services, request.hosts);
   if (isNew && asKubeadm) services.output.stdout(initDone(joinCommands, request.uploadCerts));
   else if (joinCommands.size > 0) {

@@ -168,7 +168,7 @@ async function runFleetReset(services: Services, request: FleetResetRequest): Pr
     import('./output/show-plan.ts'),
     import('./watch-run.ts'),
   ]);
-  const { dryRun } = request.run;
+  const title = 'fleet reset';
   const { output } = request;
   const { format } = output;
   const { isPending, failure } = await resetFleet(services, request, {
@@ -177,24 +177,22 @@ async function runFleetReset(services: Services, request: FleetResetRequest): Pr
       if (format === 'text') services.output.stdout(`${retryLine(retry)}\n`);
     },
     confirm: (question) => services.confirm(questionText(question)),
+    plan: () => ({
+      ...watchRun(services, output, { title, reads: true }),
+      done: ({ outcomes }, cluster) => {
+        const plans = outcomes.flatMap(({ plan }) => plan ?? []);
+        const hosts = plans.map(({ host }) => host);
+        const warnings = plans.flatMap((plan) => plan.warnings);
+        services.output.stdout(
+          format === 'text'
+            ? joinLines([...foldedLines(outcomes, output), summaryLine(outcomes)])
+            : renderPlan(planDocument(hosts, warnings, cluster), output),
+        );
+      },
+    }),
     begin: (interruption) => {
-      const title = 'fleet reset';
-      const watch = watchRun(services, output, dryRun ? { title, reads: true } : { title, events: true, interruption });
-      return {
-        ...watch,
-        done: (result, cluster) => {
-          if (!dryRun) return watch.showEnd(result);
-          const { outcomes } = result;
-          const plans = outcomes.flatMap(({ plan }) => plan ?? []);
-          const hosts = plans.map(({ host }) => host);
-          const warnings = plans.flatMap((plan) => plan.warnings);
-          services.output.stdout(
-            format === 'text'
-              ? joinLines([...foldedLines(outcomes, output), summaryLine(outcomes)])
-              : renderPlan(planDocument(hosts, warnings, cluster), output),
-          );
-        },
-      };
+      const watch = watchRun(services, output, { title, events: true, interruption });
+      return { ...watch, done: watch.showEnd };
     },
   });
   if (failure !== null) throw failure;

@@ -35,9 +35,9 @@ interface AppliedHosts {
  * Opens a command, runs it on its hosts, prints the plan (dry run) or the results, and closes what it opened. With
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  * @param command.title the command, as the live display names it: `join`
- * @param command.afterwards prints further results of the command
+ * @param command.afterwards prints further results of a command that has changed its hosts
  * @param command.page shows the run; null: none
- * @param command.applied prints, as text, further results of a command that has changed its hosts
+ * @param command.applied prints them as text
  */
 export async function runOnHosts<Command extends HostsCommand>(
   services: Services,
@@ -90,10 +90,11 @@ export async function runOnHosts<Command extends HostsCommand>(
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
+    if (run.dryRun) return output.failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
     await afterwards?.(command);
-    if (!run.dryRun && output.format === 'text')
+    if (output.format === 'text')
       applied?.(command, { results, changes: results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)) });
-    return run.dryRun && output.failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
+    return 0;
   });
 }
 

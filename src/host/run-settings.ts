@@ -35,10 +35,13 @@ export interface RunSettings {
 
 export const DEFAULT_RUN: RunSettings = { dryRun: false, skipPhases: [], podLoss: 'refuse', ignorePreflightErrors: [] };
 
+/** The members that documents of kubeadm have. */
+export const DOCUMENT_SETTINGS = ['dryRun', 'skipPhases', 'ignorePreflightErrors'] as const;
+
 /** The settings of a run, together with those of a document of kubeadm. */
 export function withDocument(
   run: RunSettings,
-  document: { readonly [K in 'dryRun' | 'skipPhases' | 'ignorePreflightErrors']?: RunSettings[K] | undefined } = {},
+  document: { readonly [K in (typeof DOCUMENT_SETTINGS)[number]]?: RunSettings[K] | undefined } = {},
 ): RunSettings {
   return {
     ...run,

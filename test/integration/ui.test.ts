@@ -133,11 +133,11 @@ describe('the actions of ui', () => {
     expect((await act({ action: 'diff', rollout: 'edge', revision: 1, toRevision: 2 })).answer).toEqual(
       changed('maxPods: 50 → 60', 'safe'),
     );
-    expect((await act({ action: 'undo', rollout: 'edge', toRevision: 1, dryRun: true })).answer).toEqual(
+    expect((await act({ action: 'preview-undo', rollout: 'edge', toRevision: 1 })).answer).toEqual(
       changed('maxPods: 60 → 50', 'new-pods-only'),
     );
     expect(await spec()).toMatchObject({ payload: { overlay: { maxPods: 60 } } });
-    expect((await act({ action: 'undo', rollout: 'edge', toRevision: 1, dryRun: false })).answer).toEqual({
+    expect((await act({ action: 'undo', rollout: 'edge', toRevision: 1 })).answer).toEqual({
       message: 'rollout edge: rolled back to revision 1',
     });
     expect(await spec()).toMatchObject({ payload: { overlay: { maxPods: 50 } }, strategy: { minReadySeconds: 1 } });
@@ -145,7 +145,7 @@ describe('the actions of ui', () => {
 
   it.each([
     ['an unknown rollout', { action: 'pause', rollout: 'none' }, /ROLLOUT_NOT_FOUND/],
-    ['an unknown revision', { action: 'undo', rollout: 'edge', toRevision: 9, dryRun: false }, /ROLLOUT_NO_REVISION/],
+    ['an unknown revision', { action: 'undo', rollout: 'edge', toRevision: 9 }, /ROLLOUT_NO_REVISION/],
     ['an unknown action', { action: 'delete', rollout: 'edge' }, /not an action of this page/],
     ['another field', { action: 'pause', rollout: 'edge', namespace: 'x' }, /not an action of this page/],
   ])('refuse %s', async (_, body, problem) => {

@@ -1,6 +1,6 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { withDocument } from '../../host/run-settings.ts';
+import { DOCUMENT_SETTINGS, withDocument } from '../../host/run-settings.ts';
 import { hasPhase, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
@@ -34,7 +34,7 @@ interface OpenedAdopt extends HostsCommand {
 
 const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration'] as const;
 /** Of InitConfiguration. */
-const USED_FIELDS: readonly string[] = ['bootstrapTokens', 'dryRun', 'skipPhases'];
+const USED_FIELDS: readonly string[] = ['bootstrapTokens', ...DOCUMENT_SETTINGS];
 
 /**
  * Prepares `cluster adopt`. It needs no host: the local host only runs the workflow.
@@ -46,7 +46,7 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
   const warnings = [...requireValid(config), ...ignoredFields(loaded)];
   // A file for init may skip phases that adopt does not have.
   const skipPhases = config.init?.skipPhases?.filter((name) => hasPhase(adoptWorkflow, name) || !hasPhase(initWorkflow, name));
-  const run = withDocument(request.run, { dryRun: config.init?.dryRun, skipPhases });
+  const run = withDocument(request.run, { ...config.init, skipPhases });
   const opened = await openCluster(services, request.cluster, { ...run, writes: scope.reporter });
   if (opened.cluster !== null) scope.opened(opened.cluster);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();

@@ -1,4 +1,4 @@
-import { declined, usageError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import { withDocument } from '../../host/run-settings.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
@@ -15,6 +15,7 @@ import {
   upgradeApplyWorkflow,
 } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import { confirmChange } from './confirm-change.ts';
 import { resolveTarget } from './control-plane-of.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
@@ -95,22 +96,14 @@ export async function openUpgradeApply(
     cluster: null,
     planHost: async (context, own) => {
       const result = await planned(context, own);
-      if (!run.dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
+      const names = { command: 'upgrade apply', flag: '--yes', changed: 'the upgrade' };
+      await confirmChange(run, request.yes || force, () => confirm(version, result), names);
       return result;
     },
     run,
     skippedPhases,
     warnings,
   };
-}
-
-async function requireConfirmation(answer: boolean | null): Promise<void> {
-  if (answer === null)
-    throw usageError(
-      'upgrade apply asks before it changes anything, but standard input is not a terminal',
-      'Add --yes. To see the plan first, add --dry-run',
-    );
-  if (!answer) throw declined('the upgrade');
 }
 
 /** The version as the cluster stores it. A label is resolved at the release server. */

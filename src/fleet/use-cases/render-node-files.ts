@@ -13,6 +13,7 @@ import { type DesignedFirstNode, designFirstNode, observeClusterSettings } from 
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
 import { observeNode } from '../../kubeadm/workflows/node/observe-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import { toPlan } from './fleet-request.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
@@ -54,9 +55,8 @@ export async function renderNodeFiles(
   const warnings = requireValid(config);
   const staged = request.hosts.rootDir !== undefined;
   const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, run: request.run, staged, reporter });
-  const run: RunSettings = { ...declared.run, dryRun: true, podLoss: 'ignore' };
-  const node = { ...declared, run };
-  const opened = await openCluster(services, request.cluster, { dryRun: true, staged: node.staged, writes: null });
+  const node = toPlan({ ...declared, run: { ...declared.run, podLoss: 'ignore' } });
+  const opened = await openCluster(services, request.cluster, { ...node.run, staged: node.staged, writes: null });
   try {
     for (const target of await readHostTargets(services, request.hosts)) {
       const host = await services.connectHost(target);

@@ -1,4 +1,4 @@
-import { AppError, declined, type Problem, usageError } from '../../base/errors.ts';
+import { AppError, type Problem, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
@@ -19,6 +19,7 @@ import type { FleetFilePorts, FleetRunPorts, NodeCommandPorts } from '../ports.t
 import type { FleetResult, FleetRules, HostOutcome } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import type { FleetRunView, InterruptedRun } from './apply-fleet.ts';
+import { confirmChange } from './confirm-change.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { subjectOf } from './fleet-tasks.ts';
@@ -58,12 +59,12 @@ export async function openReset(
   const warnings = requireValid(config);
   const reset = config.reset ?? {};
   const run = withDocument(request.run, reset);
-  const { dryRun, onlyPhase } = run;
+  const { onlyPhase } = run;
   const targets = await readHostTargets(services, request.hosts);
   // As in kubeadm, preflight asks for the confirmation. Other phases on other hosts are confirmed as well.
   const isConfirmed = onlyPhase !== undefined && onlyPhase !== PREFLIGHT_PHASE.name && targets.every(isLocalHost);
-  if (!dryRun && !request.force && reset.force !== true && !isConfirmed)
-    requireConfirmation(await confirm(targets.map(describeTarget)), { command: 'reset', flag: '--force' });
+  const ask = () => confirm(targets.map(describeTarget));
+  await confirmChange(run, request.force || reset.force === true || isConfirmed, ask, { command: 'reset', flag: '--force' });
   const deletion = await openForDeletion(services, { request, targets, reporter });
   const cluster = deletion?.cluster ?? null;
   if (cluster !== null) opened(cluster);
@@ -91,15 +92,6 @@ async function openForDeletion(
   if (deleteNode.nodeName !== undefined && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Reset the hosts one by one');
   return openCluster(services, deleteNode.cluster, { writes: reporter });
-}
-
-function requireConfirmation(answer: boolean | null, { command, flag }: { readonly command: string; readonly flag: string }): void {
-  if (answer === null)
-    throw usageError(
-      `${command} asks before it changes anything, but standard input is not a terminal`,
-      `Add ${flag}. To see the plan first, add --dry-run`,
-    );
-  if (!answer) throw declined(command);
 }
 
 /** A host of a fleet file with the address that the file gives it. */
@@ -143,6 +135,7 @@ interface ResetFleetView {
   nothing(retry: RetriedHosts): void;
   /** Asks the operator; null: the program has no terminal. */
   confirm(question: ResetQuestion): Promise<boolean | null>;
+  plan(): ResetRunView;
   begin(run: InterruptedRun): ResetRunView;
 }
 
@@ -186,11 +179,11 @@ export async function resetFleet(
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
   if (request.run.dryRun) {
-    const result = await resetHosts(services, input, view.begin(run));
+    const result = await resetHosts(services, input, view.plan());
     return { isPending: result.outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
   }
-  if (!request.isApproved && hosts.length > 0)
-    requireConfirmation(await view.confirm({ hosts: names, orphans: orphansOf(fleet, hosts) }), { command: 'fleet reset', flag: '--yes' });
+  const ask = () => view.confirm({ hosts: names, orphans: orphansOf(fleet, hosts) });
+  await confirmChange(request.run, request.isApproved || hosts.length === 0, ask, { command: 'fleet reset', flag: '--yes' });
   const started = { subject, hosts: names, note: { command: 'reset', ...request.writing.note } };
   const failure = await recordRun(services, await services.runJournals(), started, async (journal, note) => {
     const noted = { ...request, writing: { ...request.writing, note } };

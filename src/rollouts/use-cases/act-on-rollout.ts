@@ -7,7 +7,7 @@ import { revisionChanges, setPaused, undoRollout } from './rollout-revisions.ts'
 
 const ACTION = z.discriminatedUnion('action', [
   z.strictObject({ action: z.enum(['pause', 'resume']), rollout: z.string() }),
-  z.strictObject({ action: z.literal('undo'), rollout: z.string(), toRevision: z.int(), dryRun: z.boolean() }),
+  z.strictObject({ action: z.enum(['undo', 'preview-undo']), rollout: z.string(), toRevision: z.int() }),
   z.strictObject({ action: z.literal('diff'), rollout: z.string(), revision: z.int(), toRevision: z.int() }),
 ]);
 
@@ -18,7 +18,7 @@ type ActionResult =
   | { readonly problem: string };
 
 /**
- * Executes an action that the page of rollouts requests: `pause`, `resume`, `undo` (a dry run returns the changed fields) or
+ * Executes an action that the page of rollouts requests: `pause`, `resume`, `undo`, `preview-undo` (returns the changed fields) or
  * `diff` of two revisions. Errors of the cluster and of an unknown action are results.
  * @param request JSON from the network
  */
@@ -36,9 +36,9 @@ export async function actOnRollout(cluster: Cluster, request: unknown): Promise<
 async function execute(cluster: Cluster, request: z.output<typeof ACTION>): Promise<ActionResult> {
   const { rollout, action } = request;
   if (action === 'diff') return { fields: fieldsOf((await revisionChanges(cluster, rollout, request)).fields) };
+  if (action === 'preview-undo') return { fields: fieldsOf((await undoRollout(withoutWrites(cluster), rollout, request)).fields) };
   if (action === 'undo') {
-    const { isPresent, fields } = await undoRollout(request.dryRun ? withoutWrites(cluster) : cluster, rollout, request);
-    if (request.dryRun) return { fields: fieldsOf(fields) };
+    const { isPresent } = await undoRollout(cluster, rollout, request);
     const revision = `revision ${request.toRevision}`;
     return { message: `rollout ${rollout}: ${isPresent ? `unchanged, its payload is that of ${revision}` : `rolled back to ${revision}`}` };
   }
