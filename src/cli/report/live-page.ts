@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AppError, formatProblem, messageOf } from '../../base/errors.ts';
+import { parseJsonObject } from '../../base/json.ts';
 import type { LocalRequest, LocalResponse, LocalServer, LocalStream } from '../../base/local-server.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
@@ -113,21 +114,13 @@ function actionResponse({ host, post }: LocalRequest, act: NonNullable<PageSourc
   if (post === undefined) return wrongMethod('POST');
   if (post.origin !== `http://${host}`) return refusal(403, 'the request is not from this page');
   if (!/^application\/json(;|$)/.test(post.contentType)) return refusal(415, 'the content type is not application/json');
-  const request = parsedJson(post.body);
-  if (request === undefined) return refusal(400, 'the request is not JSON');
+  const request = parseJsonObject(post.body);
+  if (request === null) return refusal(400, 'the request is not a JSON object');
   const stream = (reader: LocalStream): void =>
     void act(request)
       .catch((error: unknown) => ({ problem: messageOf(error) }))
       .then((answer) => reader.end(JSON.stringify(answer)));
   return { status: 200, type: 'application/json', headers: HEADERS, body: '', stream };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function listen(

@@ -99,7 +99,13 @@ export function rolloutsPage(objects: RolloutObjects, cluster: ClusterName, vers
     title: `${verdict.level === 'error' ? '✗ ' : ''}${title}`,
     footer: footerOf(version),
     parts: {
-      head: { title, verdict: verdictView(verdict), counts: headCounts(nodes), impact: null, facts },
+      head: {
+        title,
+        verdict: verdictView(verdict),
+        counts: [{ isTotal: true, size: nodes.length, words: `node${nodes.length === 1 ? '' : 's'} of rollouts` }, ...countViews(nodes)],
+        impact: null,
+        facts,
+      },
       links: { sections },
       problems,
       rollouts: { index: shown.length > 1 ? shown.map(indexView) : null, items: shown.map((one) => itemView(one, objects)) },
@@ -181,10 +187,6 @@ const VERDICTS: readonly (readonly [Level, text: string, matches: (one: ShownRol
   ['warning', 'paused', ({ level }) => level === 'warning'],
 ];
 const MOST_NAMES = 8;
-
-function headCounts(nodes: readonly ShownNode[]): readonly object[] {
-  return [{ isTotal: true, size: nodes.length, words: `node${nodes.length === 1 ? '' : 's'} of rollouts` }, ...countViews(nodes)];
-}
 
 function countViews(nodes: readonly ShownNode[]): readonly object[] {
   const byState = groupBy(nodes, ({ state }) => state);
