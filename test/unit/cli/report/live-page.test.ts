@@ -154,7 +154,7 @@ describe('the actions of a live page', () => {
   const requests: unknown[] = [];
   const act: Act = async (request) => {
     requests.push(request);
-    if (request === 'fail') throw new Error('a bug');
+    if (JSON.stringify(request).includes('fail')) throw new Error('a bug');
     return { message: 'done' };
   };
   const path = `/${SECRET}/act`;
@@ -174,7 +174,7 @@ describe('the actions of a live page', () => {
     expect(response).toMatchObject({ status: 200, type: 'application/json', headers: { 'cache-control': 'no-store' } });
     expect(await answerOf(response)).toEqual({ message: 'done' });
     expect(requests).toEqual([{ action: 'pause' }]);
-    expect(await answerOf(get({ method: 'POST', path, post: { ...post, body: '"fail"' } }))).toEqual({ problem: 'a bug' });
+    expect(await answerOf(get({ method: 'POST', path, post: { ...post, body: '{"action":"fail"}' } }))).toEqual({ problem: 'a bug' });
     const forwarded = { ...post, origin: 'http://localhost:8080' };
     expect(get({ method: 'POST', path, host: 'localhost:8080', post: forwarded })).toMatchObject({ status: 200 });
   });
@@ -187,6 +187,7 @@ describe('the actions of a live page', () => {
     ['a client without an origin', { post: { ...post, origin: '' } }, 403],
     ['a form', { post: { ...post, contentType: 'text/plain' } }, 415],
     ['a body that is not JSON', { post: { ...post, body: '{' } }, 400],
+    ['a body that is no object', { post: { ...post, body: '"pause"' } }, 400],
     ['a name of another site as Host', { host: 'evil.example', post: { ...post, origin: 'http://evil.example' } }, 421],
   ])('refuses %s', async (_, request, status) => {
     requests.length = 0;
