@@ -25,57 +25,63 @@ interface Facts {
   readonly sha256: string | null;
 }
 
-const NAME = 'agent-program';
 const LONG_MS = 60_000;
 
 /**
- * Installs the agent's program on the host and verifies that it runs. Programs of earlier versions are kept
- * until the agent runs this one.
+ * Creates a phase that installs a program on the host and verifies that it runs. Programs of earlier versions are kept
+ * until this one is used.
  */
-export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
-  name: NAME,
-  short: 'Install the agent program',
-  observe: async ({ host, signal }, input) => ({ sha256: input === null ? null : await observe(host, hashOf(input.path), signal) }),
-  plan: ({ sha256 }, input) => {
-    if (input === null) return { changes: [] };
-    const { file, path } = input;
-    if (sha256 === file.sha256) return { changes: [], noop: `${path} is up to date` };
-    const reason = sha256 === null ? 'does not exist' : 'differs';
-    return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, reason }] };
-  },
-  undo: (_, applied) => revertChanges(applied),
-  verify: async ({ host, signal }, input) => {
-    if (input === null) return;
-    const argv = [...input.command, '--version'];
-    const { reported } = await host.query({ reported: { kind: 'command', argv } }, { timeoutMs: LONG_MS, signal });
-    if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
-    const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
-    const hint =
-      'Provide a program that runs on the host with --program: kubeletadm-agent.mjs (needs Node.js 20.19 or later), or an executable for the CPU architecture of the host';
-    throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, hint });
-  },
-});
+export const programPhase = (name: string, short: string) =>
+  definePhase<AgentProgramInput | null, Facts>({
+    name,
+    short,
+    observe: async ({ host, signal }, input) => ({ sha256: input === null ? null : await observe(host, hashOf(input.path), signal) }),
+    plan: ({ sha256 }, input) => {
+      if (input === null) return { changes: [] };
+      const { file, path } = input;
+      if (sha256 === file.sha256) return { changes: [], noop: `${path} is up to date` };
+      const reason = sha256 === null ? 'does not exist' : 'differs';
+      return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, reason }] };
+    },
+    undo: (_, applied) => revertChanges(applied),
+    verify: async ({ host, signal }, input) => {
+      if (input === null) return;
+      const argv = [...input.command, '--version'];
+      const { reported } = await host.query({ reported: { kind: 'command', argv } }, { timeoutMs: LONG_MS, signal });
+      if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
+      const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
+      const hint =
+        'Provide a program that runs on the host with --program: kubeletadm-agent.mjs (needs Node.js 20.19 or later), or an executable for the CPU architecture of the host';
+      throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${name}: ${argv.join(' ')}: ${why}`, hint });
+    },
+  });
 
-export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
-  name: 'agent-old-programs',
-  short: 'Remove unused agent programs',
-  observe: async ({ host, signal }, input) => {
-    if (input === null) return [];
-    const { directory, keep } = input;
-    const names = await observe(
-      host,
-      defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []),
-      signal,
-    );
-    return names
-      .filter(isProgramName)
-      .map((name) => `${directory}/${name}`)
-      .filter((path) => path !== keep);
-  },
-  plan: (old) => ({
-    changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'another version of the agent is used' })),
-  }),
-});
+export const agentProgram = programPhase('agent-program', 'Install the agent program');
+
+/** Creates a phase that removes the programs of a directory except the one that is used. */
+export const oldProgramsPhase = (name: string, short: string) =>
+  definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
+    name,
+    short,
+    observe: async ({ host, signal }, input) => {
+      if (input === null) return [];
+      const { directory, keep } = input;
+      const names = await observe(
+        host,
+        defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []),
+        signal,
+      );
+      return names
+        .filter(isProgramName)
+        .map((name) => `${directory}/${name}`)
+        .filter((path) => path !== keep);
+    },
+    plan: (old) => ({
+      changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'another version is used' })),
+    }),
+  });
+
+export const agentOldPrograms = oldProgramsPhase('agent-old-programs', 'Remove unused agent programs');
 
 function hashOf(path: string) {
   return defineFact({ sum: { kind: 'command', argv: ['sha256sum', path] } }, ({ sum }) =>

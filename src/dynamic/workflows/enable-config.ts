@@ -3,7 +3,6 @@ import { isJsonObject } from '../../base/json.ts';
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { LargeFile } from '../../host/operation/large-file.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
@@ -15,13 +14,7 @@ import { KUBE_SYSTEM, KUBELET_CONF, KUBELET_CONFIG_FILE, KUBELET_DIR } from '../
 import { type AgentRightsInput, agentFormerAccount, agentRightsPhase, type FormerAccountInput } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import { parseMinor } from '../../kubelet/catalogue/catalogue.ts';
-import {
-  AGENT_DIRECTORY,
-  isSupportedNodeJs,
-  OLDEST_NODEJS_VERSION,
-  programKind,
-  programPath,
-} from '../../kubelet/node-agent/agent-program.ts';
+import { AGENT_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
@@ -47,6 +40,7 @@ import { configSourceDropped } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 import { type AgentAssignmentInput, agentAssignment, moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, type DynamicHostOptions, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
+import { type InstalledProgram, prepareProgram } from './prepare-program.ts';
 
 /** Options of `dynamic enable` that reach each host as they are given. */
 export interface EnableSettings {
@@ -63,13 +57,7 @@ export interface EnableSettings {
 export interface EnableOptions extends DynamicHostOptions, EnableSettings {
   /** The namespace of node configurations. */
   readonly namespace: string;
-  readonly program: {
-    /** Null: no program to install. */
-    readonly file: LargeFile | null;
-    readonly directory: string;
-    /** Path of Node.js on the host; null: searched on the host. */
-    readonly node: string | null;
-  };
+  readonly program: InstalledProgram;
   /** Whether the agent accepts only signed ConfigMaps. `text`: the file of signers. */
   readonly signers: { readonly kind: 'unchanged' | 'not-required' } | { readonly kind: 'required'; readonly text: string };
   /** Directory for kubelets up to 1.23. */
@@ -138,7 +126,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const host = context.host.name;
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
-  const program = await prepareProgram(context, options, found, refuse);
+  const program = await prepareProgram(context, { ...options, machine: found.machine, subject: 'the agent' }, refuse);
   const dropIn = unitTexts === null ? null : planPointerDropIn(options.templates, unitTexts, AGENT_DIRECTORY);
   if (dropIn?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', dropIn.why, dropIn.hint);
   if (dropIn?.kind === 'drop-in' && (await isMissing(context, dropIn.localConfig)))
@@ -201,61 +189,6 @@ async function agentUnitOf(
     keepsDropInDirectory: installed.keepsDropInDirectory,
   });
   return { text, problem: isSigned ? await signatureProblem(context.host, context.signal) : null };
-}
-
-async function prepareProgram(
-  { host, signal }: PhaseContext,
-  { program: { file, directory, node } }: EnableOptions,
-  { machine }: DynamicHost,
-  refuse: (code: string, message: string, hint: string) => void,
-): Promise<AgentProgramInput | null> {
-  if (file === null)
-    throw new AppError(
-      {
-        code: 'AGENT_PROGRAM_MISSING',
-        message: 'kubeletadm runs from its sources and therefore has no agent program to install',
-        hint: 'Run npm run build, then pass --program dist/kubeletadm-agent.mjs',
-      },
-      { exitCode: 2 },
-    );
-  const kind = programKind(file);
-  const path = programPath(directory, file, kind.kind);
-  if (kind.kind === 'other') {
-    refuse(
-      'AGENT_PROGRAM_UNKNOWN',
-      'the file of --program is neither kubeletadm-agent.mjs nor an executable',
-      'Pass kubeletadm-agent.mjs, or an executable of kubeletadm such as kubeletadm-linux-x64, with --program',
-    );
-    return null;
-  }
-  if (kind.kind === 'executable') {
-    if (machine !== null && machine !== kind.machine)
-      refuse(
-        'AGENT_PROGRAM_OTHER_MACHINE',
-        `the executable of --program is for ${kind.machine}, but the host is ${machine}`,
-        'Pass an executable for that architecture, or kubeletadm-agent.mjs, with --program',
-      );
-    return { file, path, command: [path] };
-  }
-  const found = await observe(host, nodeProgram(node), signal);
-  const desired = `Node.js ${OLDEST_NODEJS_VERSION.join('.')} or later`;
-  const hint =
-    'Install Node.js on the host, or pass the path of an installed Node.js with --node-js. To run the agent without Node.js, pass an executable of kubeletadm (kubeletadm-linux-x64 or kubeletadm-linux-arm64) with --program';
-  if (found === null) refuse('NODE_JS_MISSING', `the agent needs ${desired}, but ${node ?? 'node'} does not exist on the host`, hint);
-  else if (!isSupportedNodeJs(found.version))
-    refuse('NODE_JS_TOO_OLD', `the agent needs ${desired}, but ${found.path} is ${found.version}`, hint);
-  return { file, path, command: [found?.path ?? 'node', path] };
-}
-
-/** Node.js on the host, by its absolute path: systemd units have only a minimal PATH. */
-function nodeProgram(named: string | null) {
-  const script =
-    'for n in "$@"; do p=$(command -v "$n") && v=$("$p" --version 2>/dev/null </dev/null) && { printf "%s %s\\n" "$p" "$v"; exit 0; }; done; exit 1';
-  const names = named === null ? ['node', '/usr/local/bin/node', '/usr/bin/node'] : [named];
-  return defineFact({ found: { kind: 'command', argv: ['sh', '-c', script, 'sh', ...names] } }, ({ found }) => {
-    const [, path, version] = /^(\/.*) (v\S+)$/m.exec(found.exitCode === 0 ? found.stdout : '') ?? [];
-    return path === undefined || version === undefined ? null : { path, version };
-  });
 }
 
 async function prepareNative(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {

@@ -1,25 +1,15 @@
 import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/signing/signers.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
 import { type EnableOptions, type EnableSettings, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
-import type { DynamicHostOptions } from '../../dynamic/workflows/observe-dynamic-host.ts';
-import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
-import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../../kubelet/node-agent/native-flags.ts';
 import type { NodeCommandPorts, ProgramSource } from '../ports.ts';
-import type { ConnectionRequest } from './host-access.ts';
-import { findTargets } from './named-hosts.ts';
-import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
+import { type NodesRequest, openOnNodes } from './open-on-nodes.ts';
+import type { CommandScope, HostsCommand } from './run-hosts.ts';
 
-export interface DynamicDisableRequest extends HostsSettings {
-  /** Names of the fleet file, or addresses. */
-  readonly addresses: readonly string[];
-  /** The fleet file; undefined: `fleet.yaml`, if it exists. */
-  readonly file?: string | undefined;
-  /** Null: the one registered by the host. */
-  readonly nodeName: string | null;
+export interface DynamicDisableRequest extends NodesRequest {
   /** Null: the default, or the value given to `dynamic enable`. */
   readonly namespace: string | null;
   /**
@@ -27,8 +17,6 @@ export interface DynamicDisableRequest extends HostsSettings {
    * enable`.
    */
   readonly programDirectory: string | null;
-  readonly cluster: KubeconfigRequest;
-  readonly connection: ConnectionRequest;
 }
 
 export interface DynamicEnableRequest extends DynamicDisableRequest, EnableSettings {
@@ -56,7 +44,7 @@ export async function openDynamicEnable(
   scope: CommandScope,
 ): Promise<HostsCommand> {
   const { backend, agentOptions, allow, agentAddress, nativeDirectory, node } = request;
-  return openOn(services, request, {
+  return openOnNodes(services, request, {
     scope,
     plannerOf: async (common) => {
       const options = {
@@ -89,7 +77,7 @@ export async function openDynamicDisable(
   scope: CommandScope,
 ): Promise<HostsCommand> {
   const { namespace, programDirectory } = request;
-  return openOn(services, request, {
+  return openOnNodes(services, request, {
     scope,
     plannerOf: async (common) => {
       const options = { ...common, namespace, programDirectory };
@@ -107,24 +95,4 @@ async function readSigners({ input }: Pick<NodeCommandPorts, 'input'>, request: 
   if (revokedKeys !== null) checkKeyList(revokedKeys, revoked ?? '', 'revoked keys');
   const limits = policy === undefined ? null : readSignerPolicy(await input.readText(policy), policy);
   return { kind: 'required', text: formatSigners({ allowedSigners, revokedKeys, limits }) };
-}
-
-/** A workflow on the named hosts, with the cluster of these nodes. */
-async function openOn(
-  services: NodeCommandPorts,
-  { addresses: names, nodeName, cluster: named, run, ...request }: DynamicDisableRequest,
-  { scope, plannerOf }: { readonly scope: CommandScope; readonly plannerOf: (common: DynamicHostOptions) => Promise<PlanOnHost> },
-): Promise<HostsCommand> {
-  const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
-  const catalogue = await loadCatalogue();
-  const opened = await openCluster(services, named, { writes: scope.reporter });
-  const { cluster, warnings } = opened;
-  if (cluster !== null) scope.opened(cluster);
-  const planHost = await plannerOf({
-    templates: await services.templates(),
-    catalogue,
-    nodeName,
-    trust: operatorNodeTrust(services, opened),
-  });
-  return { targets, cluster, planHost, run, inspectsFirst: true, warnings };
 }

@@ -5,17 +5,15 @@ import { observe } from '../../host/access/observe.ts';
 import { defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { clientCertificateKubeconfig, tokenKubeconfig } from '../../kube/kubeconfig-render.ts';
+import { tokenKubeconfig } from '../../kube/kubeconfig-render.ts';
 import { applyClusterDefaults, applyEndpointDefaults } from '../../kubeadm/config/defaults.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { controlPlaneServer } from '../../kubeadm/control-plane/model.ts';
-import { certificateParametersOf, pkiPath } from '../../kubeadm/pki/certificate-list.ts';
-import { clientSpecOf } from '../../kubeadm/pki/kubeconfig-list.ts';
-import { pkiKeyMismatch, pkiKeyMissing, pkiNoKey, pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
+import { pkiPath } from '../../kubeadm/pki/certificate-list.ts';
+import { pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
-import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
+import { issueKubeconfig } from '../../kubeadm/workflows/certificates/issue-kubeconfig.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
-import { readPrivateKey } from '../../x509/private-key.ts';
 import { certificateOrWhy } from '../../x509/read-certificate.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
@@ -72,18 +70,11 @@ export async function userKubeconfig(
     const server = controlPlaneServer({ cluster, localAPIEndpoint });
     const common = { clusterName: cluster.clusterName, server, caPem: ca.pem, user: request.clientName };
     if (token !== null) return tokenKubeconfig({ ...common, token });
-    const caKey = found(key);
-    if (caKey === null) return refuse(pkiKeyMissing(crt, key));
-    const parsed = readPrivateKey(caKey);
-    if (parsed === null) return refuse(pkiNoKey(key, 'private key'));
-    if (!ca.x509.checkPrivateKey(parsed)) return refuse(pkiKeyMismatch(crt, key));
-    const issuer: CertificateIssuer = await services.certificateIssuer();
-    const parameters = { ...certificateParametersOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
-    const identity = { cluster, nodeName: '', localAPIEndpoint };
-    const spec = clientSpecOf({ user: () => request.clientName, organizations: request.organizations }, identity, parameters);
-    const keyPem = await issuer.generateKey(parameters.keyAlgorithm);
-    const certificatePem = await issuer.issue(spec, keyPem, { certificatePem: ca.pem, keyPem: new Secret(caKey) });
-    return clientCertificateKubeconfig({ ...common, certificatePem, keyPem });
+    const issued = await issueKubeconfig(
+      { ...common, organizations: request.organizations, validMs: request.validMs },
+      { cluster, ca, found, issuer: await services.certificateIssuer(), now: services.clock.now() },
+    );
+    return 'problem' in issued ? refuse(issued.problem) : issued.content;
   } finally {
     await host.close();
   }
