@@ -12,5 +12,12 @@ export const VERSION_COMMAND: CommandEntry = {
   load: async () => (await import('./version-command.ts')).defineVersion,
 };
 
-/** The commands of the program that runs on nodes. */
-export const AGENT_COMMANDS: readonly CommandEntry[] = [AGENT_COMMAND, VERSION_COMMAND];
+/** Without subcommands. */
+export const CONTROLLER_COMMAND: CommandEntry = {
+  name: 'controller',
+  description: 'Run the controller that rolls out kubelet configurations declared as objects of the cluster (KubeletConfigRollout)',
+  load: async () => (await import('./controller-run-command.ts')).defineControllerRun,
+};
+
+/** The commands of the program that runs on nodes and control planes. */
+export const AGENT_COMMANDS: readonly CommandEntry[] = [AGENT_COMMAND, CONTROLLER_COMMAND, VERSION_COMMAND];

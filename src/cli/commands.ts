@@ -1,4 +1,4 @@
-import { AGENT_COMMAND, VERSION_COMMAND } from './agent-commands.ts';
+import { AGENT_COMMAND, CONTROLLER_COMMAND, VERSION_COMMAND } from './agent-commands.ts';
 import type { CommandEntry } from './command.ts';
 
 /** All commands, in the order of help. */
@@ -94,11 +94,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./dynamic-command.ts')).defineDynamic,
   },
   AGENT_COMMAND,
-  {
-    name: 'controller',
-    description: 'Run the controller that rolls out kubelet configurations declared as objects of the cluster (KubeletConfigRollout)',
-    load: async () => (await import('./controller-command.ts')).defineController,
-  },
+  { ...CONTROLLER_COMMAND, load: async () => (await import('./controller-command.ts')).defineController },
   {
     name: 'rollout',
     description: 'Create, show, pause and undo rollouts of kubelet configurations (KubeletConfigRollout), like kubectl rollout',

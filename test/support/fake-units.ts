@@ -76,7 +76,7 @@ export interface FakeSystemd {
 }
 
 /** Units that the program may write. */
-const OWN_UNITS = ['kubelet', 'kubeletadm-agent'];
+const OWN_UNITS = ['kubelet', 'kubeletadm-agent', 'kubeletadm-controller'];
 
 const OK: CommandFact = { exitCode: 0, stdout: '', stderr: '' };
 

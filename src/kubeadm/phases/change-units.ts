@@ -134,7 +134,15 @@ function planConfirmation({ commit }: Facts): readonly HostChange[] {
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
 
-function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], links: readonly string[]): readonly HostChange[] | null {
+/**
+ * The changes that roll back those of units and their files.
+ * @returns null: no file was changed
+ */
+export function undoUnits(
+  { running, stopped }: Pick<Facts, 'running' | 'stopped'>,
+  applied: readonly HostChange[],
+  links: readonly string[],
+): readonly HostChange[] | null {
   const reason = 'rolling back to the previous configuration';
   const files = revertChanges(applied);
   if (files.length === 0) return null;

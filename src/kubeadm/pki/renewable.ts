@@ -1,7 +1,8 @@
 import { type CertificateContent, certificateOrWhy } from '../../x509/read-certificate.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
+import { CONTROLLER_CONF_NAME } from '../control-plane/controller-unit.ts';
 import { CERTIFICATES, certificatesOf, pkiPath } from './certificate-list.ts';
-import { KUBECONFIGS } from './kubeconfig-list.ts';
+import { KUBECONFIGS, type KubeconfigDefinition } from './kubeconfig-list.ts';
 import type { HostFileReader } from './validate-kubeconfig.ts';
 import { clientCertificateOf } from './validate-kubeconfig.ts';
 
@@ -24,7 +25,10 @@ interface PkiDirectories {
 }
 
 /** kubelet.conf is excluded: the kubelet rotates its own certificate. */
-const RENEWABLE_KUBECONFIGS = KUBECONFIGS.filter(({ name }) => name !== 'kubelet');
+const RENEWABLE_KUBECONFIGS: readonly Pick<KubeconfigDefinition, 'file' | 'longName'>[] = [
+  ...KUBECONFIGS.filter(({ name }) => name !== 'kubelet'),
+  { file: CONTROLLER_CONF_NAME, longName: `kubeconfig of the controller of rollouts (${CONTROLLER_CONF_NAME})` },
+];
 
 /** All names that `certs renew` accepts. */
 export const RENEWABLE_NAMES: readonly string[] = [
@@ -70,10 +74,12 @@ export function findCertificates(
   found: HostFileReader,
 ): { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] } {
   const isExternal = (base: string): boolean => found(`${base}.crt`) !== null && found(`${base}.key`) === null;
-  const certificates = renewables(places).map((one): FoundRenewable => {
+  const certificates = renewables(places).flatMap((one): readonly FoundRenewable[] => {
     const text = found(one.crt);
+    // Only some control planes have one.
+    if (one.name === CONTROLLER_CONF_NAME && text === null) return [];
     const certificate = text === null ? null : one.key === null ? clientCertificateOf(text, one.crt) : certificateOrWhy(text);
-    return { ...one, certificate, isExternal: isExternal(one.caBase) };
+    return [{ ...one, certificate, isExternal: isExternal(one.caBase) }];
   });
   const cas = certificatesOf(places.cluster)
     .filter(({ ca }) => ca === null)

@@ -17,7 +17,7 @@ export interface ValidatedKubeconfig {
 }
 
 interface ExistingKubeconfig {
-  readonly definition: KubeconfigDefinition;
+  readonly definition: Pick<KubeconfigDefinition, 'file'> & { readonly name: string };
   readonly path: string;
   readonly text: string;
   readonly expected: { readonly server: string; readonly user: string };

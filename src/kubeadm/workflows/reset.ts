@@ -27,6 +27,7 @@ import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
 import { agentRightsRemoval } from '../phases/agent-rights.ts';
 import { cleanupFacts, cleanupNode, deleteNode, listLeftovers } from '../phases/cleanup-node.ts';
+import { controllerOnHost, removeController } from '../phases/controller-remove.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { removeProxy } from '../phases/proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
@@ -57,6 +58,7 @@ export interface ResetOptions {
 export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   phases: [
+    removeController.select(() => ({ keepsRights: true })),
     resetAgent.select((input) => input.agent),
     deleteNode.select((input) => input.deleteNode),
     agentRightsRemoval.select((input) => input.agentRights),
@@ -95,6 +97,7 @@ function resetQueries({ reset }: ResetOptions): FactQueries {
   return combineFacts({
     host: FACTS,
     agent: resetAgentFacts({ directory: AGENT_DIRECTORY, programDirectory: PROGRAM_DIRECTORY }),
+    controller: controllerOnHost,
     cleanup: cleanupFacts({ certificatesDir, criSocket, etcdDataDir: ETCD_DATA_DIR }),
     etcd: fileFacts(etcdPaths(certificatesDir)),
     proxy: proxyFiles,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { rolloutDefinition } from '../api/crd.ts';
 import { controllerRights } from './controller-rights.ts';
 
@@ -11,20 +11,34 @@ const LABELS = { 'app.kubernetes.io/name': NAME };
 /** As in the image. */
 const USER = 65532;
 
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+const sharedObjects = (): readonly KubeObject[] => [
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: AGENT_NAMESPACE, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+  },
+  rolloutDefinition(),
+];
+
 /**
- * The objects of an installed controller, in the order of their creation.
+ * The objects of controllers that run on hosts, in the order of their creation.
+ * @param users one of each host
+ */
+export function hostControllerObjects(users: readonly string[]): readonly KubeObject[] {
+  return [...sharedObjects(), ...controllerRights(users.map((name) => ({ apiGroup: RBAC_GROUP, kind: 'User', name })))];
+}
+
+/**
+ * The objects of a controller that runs in the cluster, in the order of their creation.
  * @param image with its digest
  */
 export function controllerObjects(image: string): readonly KubeObject[] {
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: AGENT_NAMESPACE, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
-    },
-    rolloutDefinition(),
+    ...sharedObjects(),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: METADATA },
-    ...controllerRights({ kind: 'ServiceAccount', ...METADATA }),
+    ...controllerRights([{ kind: 'ServiceAccount', ...METADATA }]),
     NETWORK_POLICY,
     {
       apiVersion: 'policy/v1',
@@ -35,6 +49,9 @@ export function controllerObjects(image: string): readonly KubeObject[] {
     deployment(image),
   ];
 }
+
+/** The Deployment of `controllerObjects`. */
+export const CONTROLLER_DEPLOYMENT: ObjectRef = { apiVersion: 'apps/v1', kind: 'Deployment', ...METADATA };
 
 /** Of metrics and probes. */
 const PORT = 10247;

@@ -1,10 +1,15 @@
 import type { JsonObject } from '../../base/json.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { nodeOfController } from '../../kubeadm/control-plane/controller-unit.ts';
+import { objectsAt } from '../../kubelet/documents/values.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RIGHTS_NAME = 'kubeletadm:controller';
+
+/** Binds the users of controllers that run on hosts. */
+export const CONTROLLER_BINDING: ObjectRef = { apiVersion: `${RBAC_GROUP}/v1`, kind: 'ClusterRoleBinding', name: RIGHTS_NAME };
 
 /** `GROUP/RESOURCE` (the core group is empty), verbs, and the only object with these rights. */
 type Rule = readonly [resource: string, verbs: string, name?: string];
@@ -53,24 +58,30 @@ const IN_NAMESPACES: Readonly<Record<string, readonly Rule[]>> = {
  * The rights of the controller, without wildcards.
  * @returns for each scope a role and its binding
  */
-export function controllerRights(subject: JsonObject): readonly KubeObject[] {
+export function controllerRights(subjects: readonly JsonObject[]): readonly KubeObject[] {
   return [
-    ...boundRole('ClusterRole', undefined, IN_CLUSTER, subject),
-    ...Object.entries(IN_NAMESPACES).flatMap(([namespace, rules]) => boundRole('Role', namespace, rules, subject)),
+    ...boundRole('ClusterRole', undefined, IN_CLUSTER, subjects),
+    ...Object.entries(IN_NAMESPACES).flatMap(([namespace, rules]) => boundRole('Role', namespace, rules, subjects)),
   ];
+}
+
+/** The Nodes of the controllers that run on hosts, by the users of `CONTROLLER_BINDING`. @param binding null: it does not exist */
+export function hostsOfController(binding: KubeObject | null): readonly string[] {
+  const subjects = binding === null ? [] : objectsAt(binding, 'subjects');
+  return subjects.flatMap(({ kind, name }) => (kind === 'User' && typeof name === 'string' ? (nodeOfController(name) ?? []) : []));
 }
 
 function boundRole(
   kind: 'Role' | 'ClusterRole',
   namespace: string | undefined,
   rules: readonly Rule[],
-  subject: JsonObject,
+  subjects: readonly JsonObject[],
 ): readonly KubeObject[] {
   const apiVersion = `${RBAC_GROUP}/v1`;
   const metadata = { name: RIGHTS_NAME, ...(namespace === undefined ? {} : { namespace }) };
   return [
     { apiVersion, kind, metadata, rules: rules.map(ruleOf) },
-    { apiVersion, kind: `${kind}Binding`, metadata, roleRef: { apiGroup: RBAC_GROUP, kind, name: RIGHTS_NAME }, subjects: [subject] },
+    { apiVersion, kind: `${kind}Binding`, metadata, roleRef: { apiGroup: RBAC_GROUP, kind, name: RIGHTS_NAME }, subjects },
   ];
 }
 

@@ -1,4 +1,4 @@
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { jsonContains } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
@@ -18,16 +18,30 @@ import { HOLD_PREFIX } from '../controller/change-nodes.ts';
 import { FINALIZER } from '../controller/controller.ts';
 import { leaderLease } from '../controller/lease.ts';
 import { controllerObjects } from '../install/controller-objects.ts';
+import { CONTROLLER_BINDING, hostsOfController } from '../install/controller-rights.ts';
 
 /**
  * The changes that install the controller, or update it to another image or version. Labels and annotations of others are kept.
  * @param cluster null: a dry run without an API server
+ * @throws AppError CONTROLLER_INSTALLED (exit code 3) if controllers run on hosts
  */
 export async function planInstallation(cluster: Cluster | null, image: string): Promise<PhasePlan> {
   const desired = controllerObjects(image);
-  const found = await findObjects(cluster, desired);
+  const hosts = hostsOfController((await cluster?.get(CONTROLLER_BINDING)) ?? null);
+  if (hosts.length > 0) throw new AppError(runsOnHosts(hosts), { exitCode: 3 });
+  return planObjects(await findObjects(cluster, desired), desired);
+}
+
+/** The changes from the found objects to the desired ones. */
+export function planObjects(found: readonly (KubeObject | null)[], desired: readonly KubeObject[]): PhasePlan {
   const changes = desired.flatMap((object, i) => changesOf(found[i] ?? null, object));
   return changes.length === 0 ? { changes, noop: 'the objects of the controller are up to date' } : { changes };
+}
+
+function runsOnHosts(hosts: readonly string[]): Problem {
+  const message = `the controller runs on hosts already: ${hosts.join(', ')}`;
+  const hint = `Remove it there first: kubeletadm controller uninstall ${hosts.map((host) => `--host ${host}`).join(' ')}`;
+  return { code: 'CONTROLLER_INSTALLED', message, hint };
 }
 
 function changesOf(found: KubeObject | null, desired: KubeObject): readonly ObjectChange[] {
@@ -65,12 +79,18 @@ export async function planRemoval(cluster: Cluster, { removesDefinition }: { rea
   const changes = refs.flatMap((ref, i): readonly ObjectChange[] =>
     found[i] === null ? [] : [{ kind: 'delete-object', ref, reason: 'the controller is removed' }],
   );
+  const hosts = hostsOfController(await cluster.get(CONTROLLER_BINDING));
   const names = namesOf(rollouts);
   const endless = namesOf(rollouts.filter((rollout) => listAt(rollout, 'metadata.finalizers').includes(FINALIZER)));
   const nodes = await listObjects(cluster, { apiVersion: 'v1', kind: 'Node' });
   const cordoned = nodes.filter((node) => isCordoned(node) && cordonOwner(node)?.run.startsWith(HOLD_PREFIX));
   const left = [
     `Nodes keep their configuration. Namespace ${AGENT_NAMESPACE} stays, with the ConfigMaps of the nodes.`,
+    ...(hosts.length === 0
+      ? []
+      : [
+          `Hosts keep the program, which has no rights any more: ${hosts.join(', ')}. Remove it: kubeletadm controller uninstall --host HOST`,
+        ]),
     ...(removesDefinition
       ? []
       : [`CustomResourceDefinition ${definition.name} stays${names === '' ? '' : `, with the rollouts ${names}`}.`]),

@@ -62,6 +62,8 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'maintenance end': ['--kubeconfig', 'KUBECONFIG'],
   'maintenance status': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic gc': ['--kubeconfig', 'KUBECONFIG'],
+  'controller install': ['--kubeconfig', 'KUBECONFIG', '--program', 'FLEET'],
+  'controller uninstall': ['--kubeconfig', 'KUBECONFIG'],
   'dynamic enable': ['--kubeconfig', 'KUBECONFIG', '--program', 'FLEET'],
   'dynamic disable': ['--kubeconfig', 'KUBECONFIG'],
   undo: ['--yes'],

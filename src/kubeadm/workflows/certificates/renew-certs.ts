@@ -11,8 +11,10 @@ import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../../
 import { describeCertificate, formatName } from '../../../x509/describe-certificate.ts';
 import { readPrivateKey } from '../../../x509/private-key.ts';
 import { type CertificateContent, certificateOrWhy } from '../../../x509/read-certificate.ts';
+import { CONTROLLER_CONF_NAME } from '../../control-plane/controller-unit.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type RestartStaticPodInput, restartStaticPod } from '../../phases/restart-static-pod.ts';
+import { runController } from '../../phases/run-controller.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { certificateParametersOf } from '../../pki/certificate-list.ts';
 import { renewKubeconfig } from '../../pki/kubeconfig-list.ts';
@@ -52,12 +54,19 @@ export function renewCertsWorkflow(names: readonly string[], { restarts = false 
       ...(restarts ? UPGRADE_ORDER : []).map((component) =>
         restartStaticPod(component).select((input: RenewCertsInput) => input.restart(component)),
       ),
+      // Also without --restart: no component needs the controller.
+      ...(names.includes(CONTROLLER_CONF_NAME) ? [restartController] : []),
     ],
     prepare: (context, options) => prepareRenewal(context, options, { names, restarts }),
   };
 }
 
 const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'the cluster does not use this certificate' };
+
+const restartController = runController(
+  'restart/kubeletadm-controller',
+  'Restart the controller of rollouts, if it runs on the host',
+).select((input: RenewCertsInput) => ({ unit: null, isRenewed: (input.files.get(CONTROLLER_CONF_NAME) ?? NOTHING).files.length > 0 }));
 
 async function prepareRenewal(
   context: PhaseContext,

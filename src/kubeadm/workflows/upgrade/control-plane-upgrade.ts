@@ -14,6 +14,7 @@ import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy
 import { isGenerated } from '../../cluster-objects/kubelet-config-map.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
+import { CONTROLLER_CONF } from '../../control-plane/controller-unit.ts';
 import { etcdDataDirOf, readEtcdManifest } from '../../control-plane/etcd-manifest.ts';
 import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
 import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
@@ -23,6 +24,7 @@ import { addonCoredns, addonKubeProxy } from '../../phases/addons.ts';
 import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import { removeSocketAnnotation } from '../../phases/mark-node.ts';
 import { pullImages } from '../../phases/pull-images.ts';
+import { runController } from '../../phases/run-controller.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import { backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
@@ -42,7 +44,7 @@ import { readConfigMapDocument, type UpgradedDocuments } from '../node/cluster-b
 import { toWarning } from '../node/design-observed-node.ts';
 import { type ControlPlaneHostFacts, observeControlPlaneHost, readAdminCluster } from './control-plane-host.ts';
 import { etcdHealthCheck } from './etcd-health.ts';
-import { ADMIN_KUBECONFIGS, COMPONENT_CERTIFICATES, renewedCertificates } from './renewed-certificates.ts';
+import { COMPONENT_CERTIFICATES, OTHER_KUBECONFIGS, renewedCertificates } from './renewed-certificates.ts';
 import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from './upgrade-node.ts';
 
 /** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */
@@ -68,8 +70,13 @@ type ControlPlaneUpgradeInput = ReturnType<typeof inputOf>;
 
 const renewAdminKubeconfigs = writeFilesPhase(
   'control-plane/kubeconfig',
-  'Renew the certificates of admin.conf and super-admin.conf',
+  'Renew the certificates of admin.conf, super-admin.conf and kubeletadm-controller.conf',
   'the kubeconfigs are unchanged',
+);
+
+const restartController = runController(
+  'control-plane/kubeletadm-controller',
+  'Restart the controller of rollouts, if it runs on the host',
 );
 
 type UpgradePhase = Phase<ControlPlaneUpgradeInput>;
@@ -97,6 +104,10 @@ export const upgradeControlPlanePhases: readonly UpgradePhase[] = [
   replacement('kube-scheduler'),
   // One phase at a time: the kubeconfigs are renewed after all static Pods run.
   { ...renewAdminKubeconfigs.select((input: ControlPlaneUpgradeInput) => input.kubeconfigs), writesFilesOnly: false },
+  restartController.select(({ kubeconfigs }: ControlPlaneUpgradeInput) => ({
+    unit: null,
+    isRenewed: kubeconfigs.files.some(({ path }) => path === CONTROLLER_CONF),
+  })),
   completeControlPlane.select((input: ControlPlaneUpgradeInput) => input.backup),
 ];
 
@@ -193,7 +204,7 @@ function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions) 
     pull: { images: controlPlaneImages(cluster), criSocket, policy: options.imagePullPolicy, ignored },
     backup: { version, nodeName, criSocket, manifests: files, backup: upgradeBackup(upgrade.now), etcdDataDir },
     components: componentsOf(upgrade, options),
-    kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), isUpgraded),
+    kubeconfigs: adminKubeconfigs(certificates.of(OTHER_KUBECONFIGS), isUpgraded),
     kubeletServer: kubeletServerInput(plane, host),
     node: { ...node, kubeletConfig: { ...node.kubeletConfig, copiesConfig } },
     others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs: timeoutMsOf(plane) }),

@@ -4,6 +4,7 @@ import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import type { DefaultedCluster } from '../../config/defaults.ts';
+import { CONTROLLER_CONF_NAME } from '../../control-plane/controller-unit.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { inspectCertificates } from '../certificates/inspect-certificates.ts';
 import { reasonToSkip, renewCertificate } from '../certificates/renew-certs.ts';
@@ -20,7 +21,7 @@ export const COMPONENT_CERTIFICATES: Readonly<Record<StaticPodName, readonly str
 };
 
 /** Renewed after all components. */
-export const ADMIN_KUBECONFIGS: readonly string[] = ['admin.conf', 'super-admin.conf'];
+export const OTHER_KUBECONFIGS: readonly string[] = ['admin.conf', 'super-admin.conf', CONTROLLER_CONF_NAME];
 
 /** Renews the certificates of a control plane host, for the phases to write. */
 export async function renewedCertificates(
@@ -38,7 +39,7 @@ export async function renewedCertificates(
   const { certificateRenewal, issuer, cluster } = options;
   const now = context.clock.now();
   const { facts, found, certificates, cas } = await inspectCertificates(context, { cluster, certificatesDir: null });
-  const names = [...Object.values(COMPONENT_CERTIFICATES).flat(), ...ADMIN_KUBECONFIGS];
+  const names = [...Object.values(COMPONENT_CERTIFICATES).flat(), ...OTHER_KUBECONFIGS];
   const files = new Map<string, readonly DesiredFile[]>();
   const problems: Problem[] = [];
   const warnings: Warning[] = [];

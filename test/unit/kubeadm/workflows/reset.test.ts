@@ -120,6 +120,7 @@ describe('reset of a worker', () => {
     expect(atChange.roundTrips).toBe(1);
     expect(before.filter((command) => command.startsWith('systemctl show')).map((command) => command.split(' ')[2])).toEqual([
       'kubeletadm-agent',
+      'kubeletadm-controller',
       'kubelet',
     ]);
   });
