@@ -1,7 +1,7 @@
 // npm run build: builds the program as JavaScript that requires only Node.js.
 //
 //   dist/kubeletadm.mjs         loads the modules of a command from dist/chunks, so that it starts quickly
-//   dist/kubeletadm-agent.mjs   only the agent, in one file, which `dynamic enable` installs on nodes
+//   dist/kubeletadm-agent.mjs   only agent and controller, in one file, which is installed on hosts
 //   DIR/main.cjs                with --sea DIR: the whole program in one file, for the executable, see build-sea.mjs
 //
 // Node's compile cache is disabled: its default place is the temporary directory, where other users could

@@ -5,7 +5,8 @@ import { runProcess } from './run-process.ts';
 import { VERSION } from './version.ts';
 import { createAgentServices } from './wiring-agent.ts';
 
-// The program that `dynamic enable` installs on nodes: the agent alone, in one file and in half the memory of the whole program.
+// The program that `dynamic enable` and `controller install` install on hosts: agent and controller, in one file and in half the
+// memory of the whole program.
 runProcess((argv, environment) =>
   runCommands({ argv, services: createAgentServices(environment), version: VERSION, commands: AGENT_COMMANDS }),
 );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
-import { controllerObjects } from '../../src/rollouts/install/controller-objects.ts';
+import { controllerObjects, hostControllerObjects } from '../../src/rollouts/install/controller-objects.ts';
 import { TEST_IMAGE } from '../support/controller-account.ts';
 import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -82,10 +82,39 @@ describe('controller install', () => {
   it.each([
     ['no image', [], /requires --image/],
     ['an image without a digest', ['--image', 'registry.example.com/kubeletadm:1.0'], /the image has no digest/],
+    ['an image and a host', ['--image', TEST_IMAGE, '--host', 'cp1'], /--image cannot be combined with --host or --fleet/],
+    [
+      'the name of a Node for two hosts',
+      ['--host', 'cp1', '--host', 'cp2', '--node-name', 'cp1'],
+      /--node-name requires exactly one --host/,
+    ],
     ['an incomplete digest', ['--image', 'registry.example.com/kubeletadm@sha256:abc'], /the digest is not sha256: and 64 hexadecimal/],
   ])('refuses %s', async (_, argv, message) => {
     const { code, stderr } = await controller('install', ...argv);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+});
+
+describe('a controller that runs on hosts', () => {
+  beforeEach(async () => {
+    for (const object of hostControllerObjects(['kubeletadm:controller:cp1', 'kubeletadm:controller:cp2'])) await cluster.create(object);
+  });
+
+  it('is not installed in the cluster too', async () => {
+    const { code, stderr } = await install();
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(
+        /runs on hosts already: cp1, cp2\. Remove it there first: kubeletadm controller uninstall --host cp1 --host cp2\. \[CONTROLLER_INSTALLED\]/,
+      ),
+    ]);
+    expect(await cluster.get(DEPLOYMENT)).toBeNull();
+  });
+
+  it('loses its rights by controller uninstall, which names the hosts', async () => {
+    expect((await controller('uninstall')).stdout).toContain(
+      'Hosts keep the program, which has no rights any more: cp1, cp2. Remove it: kubeletadm controller uninstall --host HOST\n',
+    );
   });
 });
 

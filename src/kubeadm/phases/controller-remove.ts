@@ -41,7 +41,9 @@ export const removeController = definePhase<
       ...(runs ? [{ kind: 'stop-unit', unit: CONTROLLER_SERVICE, reason: 'its files are removed' } as const] : []),
       ...(programs === null ? [] : [{ kind: 'remove-directory', path: CONTROLLER_DIRECTORY, reason: REASON } as const]),
       ...found.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
-      ...(found.includes(CONTROLLER_UNIT) ? [{ kind: 'daemon-reload', reason: 'the unit files change' } as const] : []),
+      ...(found.includes(CONTROLLER_UNIT) || unit?.needsReload === true
+        ? [{ kind: 'daemon-reload', reason: 'the unit files change' } as const]
+        : []),
     ];
     if (changes.length === 0) return { changes, noop: 'the controller is not installed' };
     return keepsRights ? { changes, warnings: [RIGHTS_STAY] } : { changes };

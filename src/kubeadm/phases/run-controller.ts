@@ -62,7 +62,7 @@ function changesOf({ unit, file, kubeconfig }: Facts, { unit: desired, isRenewed
   const isActive = unit?.activeState === 'active';
   if (desired === null && !isActive) return [];
   const write = desired === null ? null : diffFile(file, desired);
-  const needsReload = write !== null || unit?.needsReload === true;
+  const needsReload = write !== null || unit?.needsReload === true || unit?.loadState === 'not-found';
   const isOld = isRenewed || (unit?.startedAt ?? Number.POSITIVE_INFINITY) < (kubeconfig?.modifiedAt ?? 0);
   const reason = !isActive ? 'not running' : needsReload ? 'its unit changed' : isOld ? 'its certificate was renewed' : null;
   const named = { unit: CONTROLLER_SERVICE };

@@ -79,6 +79,9 @@ export const installOnHostWorkflow: Workflow<InstallOnHostOptions, InstallInput>
 
 const MANIFEST = manifestPath('kube-apiserver');
 
+/** Takes the place of the key, without which a kubeconfig is not valid. */
+const NO_KEY = Buffer.from('-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n').toString('base64');
+
 const FACTS = combineFacts({
   os: operatingSystem,
   /** Null: systemd does not run. */
@@ -88,8 +91,9 @@ const FACTS = combineFacts({
   files: fileFacts([MANIFEST]),
   kubeconfig: fileFacts([CONTROLLER_CONF], { content: false }),
   /** Without its private key. */
-  certificate: defineFact({ text: { kind: 'command', argv: ['sed', '/client-key-data:/d', CONTROLLER_CONF] } }, ({ text }) =>
-    text.exitCode === 0 ? text.stdout : null,
+  certificate: defineFact(
+    { text: { kind: 'command', argv: ['sed', `s|client-key-data: .*|client-key-data: ${NO_KEY}|`, CONTROLLER_CONF] } },
+    ({ text }) => (text.exitCode === 0 ? text.stdout : null),
   ),
 });
 
