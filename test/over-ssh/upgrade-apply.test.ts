@@ -35,7 +35,8 @@ describe('upgrade apply -o json', () => {
     const plan = JSON.parse(stdout);
     expect(plan.skippedPhases).toEqual([
       ...['preflight', 'preflight/pull-images', 'control-plane/backup', 'control-plane/etcd', 'control-plane/apiserver'],
-      ...['control-plane/controller-manager', 'control-plane/scheduler', 'control-plane/kubeconfig', 'control-plane/complete'],
+      ...['control-plane/controller-manager', 'control-plane/scheduler', 'control-plane/kubeconfig'],
+      ...['control-plane/kubeletadm-controller', 'control-plane/complete'],
     ]);
     expect(plan.hosts[0].noops).toContainEqual({ phase: 'post-upgrade', reason: 'nothing to verify: the run upgrades no component' });
     expect(stderr).not.toContain('running on cp-1');
