@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -144,18 +145,47 @@ describe('a rollout', () => {
       return world;
     };
 
-    it('drains each node, also if the configuration would end the pods that are evicted', async () => {
-      const world = await withPods();
+    /** The nodes that were cordoned when they were assigned. */
+    const cordonedIn = ({ fleet }: RolloutWorld): readonly string[] => {
       const cordoned: string[] = [];
-      world.fleet.cluster.store.subscribe(({ object, previous }) => {
+      fleet.cluster.store.subscribe(({ object, previous }) => {
         const sourceOf = (node: KubeObject | null) => node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION];
         if (object.kind === 'Node' && sourceOf(object) !== sourceOf(previous) && isCordoned(object)) cordoned.push(object.metadata.name);
       });
+      return cordoned;
+    };
+
+    it('drains each node, also if the configuration would end the pods that are evicted', async () => {
+      const world = await withPods();
+      const cordoned = cordonedIn(world);
       await world.create('pods', spec(1, DRAIN));
       await world.controller().run(120);
       expect(await reason(world)).toBe('Complete Ready: Complete');
       expect([cordoned, await podNames(world)]).toEqual([['n1', 'n2'], []]);
     });
+
+    it.each(['a new leader', 'the same leader after a change of the rollout'])(
+      'drains a node in progress whose drain has failed: %s',
+      async (who) => {
+        const world = await withPods();
+        const cordoned = cordonedIn(world);
+        let mayCordon = false;
+        const patch: Cluster['patch'] = async (ref, ...more) => {
+          if (ref.kind === 'Node' && !mayCordon) throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no answer' });
+          return world.cluster.patch(ref, ...more);
+        };
+        await world.create('pods', spec(1, { ...DRAIN, progressDeadlineSeconds: 300 }));
+        const first = world.controller({ cluster: { ...world.cluster, patch } });
+        await first.run(10);
+        expect(await world.status('pods')).toMatchObject({ nodes: [{ name: 'n1', state: 'InProgress' }, { state: 'Pending' }] });
+        first.isLeader = who !== 'a new leader';
+        if (first.isLeader) await world.patch('pods', { strategy: { maxFailures: 1 } });
+        mayCordon = true;
+        await (first.isLeader ? first : world.controller()).run(180);
+        expect(await reason(world)).toBe('Complete Ready: Complete');
+        expect([cordoned, await podNames(world)]).toEqual([['n1', 'n2'], []]);
+      },
+    );
 
     it('changes the next node when replacements of the evicted pods are Ready, or after settleSeconds', async () => {
       for (const [settleSeconds, from, to] of [

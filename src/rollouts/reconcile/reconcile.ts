@@ -36,7 +36,8 @@ export function reconcile(observed: Observed): Decision {
   const direction = directionOf(observed);
   const members = membersOf(observed, direction);
   const { rollout, revision, refusal, checks, now } = observed;
-  const waiting = members.filter(({ state }) => state === 'Pending');
+  // Also nodes in progress that are not assigned: checks are lost with a leader and with a change of the rollout.
+  const waiting = members.filter((member) => member.state === 'Pending' || assignmentOf(member).length > 0);
   const checkOf = ({ node, target }: Member): NodeCheck | undefined =>
     target == null ? undefined : checks.get(checkKey(node.assessed.config, target));
   const toCheck = direction === 'forward' ? waiting.filter((member) => checkOf(member) === undefined) : [];
@@ -61,7 +62,7 @@ export function reconcile(observed: Observed): Decision {
     between,
     isReverting,
     blocked: plan.blocked,
-    isChecking: toCheck.length > 0,
+    isChecking: toCheck.some(({ state }) => state === 'Pending'),
     refused: refused.map((member) => ({ name: member.node.name, why: checkOf(member)?.refusal ?? '' })),
   };
   const isDone = next.every(({ state }) => state !== 'Pending' && state !== 'InProgress');
@@ -69,7 +70,8 @@ export function reconcile(observed: Observed): Decision {
   const waits = members.flatMap(({ nextAt }) => (nextAt === null ? [] : [Math.max(1_000, nextAt - now.getTime())]));
   return {
     status: statusOf(observed, next, situation),
-    assign: refusal === null ? next.flatMap(assignmentOf) : [],
+    assign:
+      refusal === null ? next.filter((member) => direction !== 'forward' || checkOf(member)?.refusal === null).flatMap(assignmentOf) : [],
     uncordon: members.flatMap(({ node, isReturned }) => (node.isHeld && isReturned && !node.isBusy ? [node.name] : [])),
     gate: between.run,
     check: refusal === null ? toCheck.map(({ node: { name }, target }) => ({ name, source: target as ConfigSource })) : [],
