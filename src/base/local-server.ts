@@ -54,6 +54,6 @@ export interface LocalServers {
   serveLocal(
     host: string,
     port: number,
-    answer: (request: LocalRequest) => LocalResponse | null | Promise<LocalResponse>,
+    answer: (request: LocalRequest) => LocalResponse | null | Promise<LocalResponse | null>,
   ): Promise<LocalServer>;
 }

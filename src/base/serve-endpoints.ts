@@ -16,7 +16,7 @@ const WRONG_METHOD: LocalResponse = {
 export async function serveEndpoints(
   { serveLocal }: LocalServers,
   { host, port }: ListenAddress,
-  { code, answer }: { readonly code: string; readonly answer: (path: string) => LocalResponse | null | Promise<LocalResponse> },
+  { code, answer }: { readonly code: string; readonly answer: (path: string) => LocalResponse | null | Promise<LocalResponse | null> },
 ): Promise<LocalServer> {
   try {
     return await serveLocal(host, port, ({ path, post }) => (post === undefined ? answer(path) : WRONG_METHOD));

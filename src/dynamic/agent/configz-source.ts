@@ -137,7 +137,7 @@ type KubeletCredential =
  * @param path path of the kubeconfig on the host
  * @throws Error with a clause: a file is missing, or the kubeconfig uses an exec plugin
  */
-async function readKubeletCredential(host: Host, path: string, signal?: AbortSignal): Promise<KubeletCredential> {
+export async function readKubeletCredential(host: Host, path: string, signal?: AbortSignal): Promise<KubeletCredential> {
   const read = async (file: string): Promise<string> => {
     const full = file.startsWith('/') ? file : `${path.slice(0, path.lastIndexOf('/') + 1)}${file}`;
     const content = (await observe(host, fileFacts([full]), signal)).get(full)?.content;

@@ -3,6 +3,7 @@ import { hasSignal } from '../../kubelet/health/assess.ts';
 import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
 import type { AgentCounters } from './agent-counters.ts';
+import type { CertificateExpiry } from './certificate-expiry.ts';
 import { type AccessProblem, describeAccess } from './cluster-access.ts';
 import { type AgentState, type Fault, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
@@ -18,11 +19,13 @@ export function answerRequest(
     isNodeKnown,
     access,
     counters,
+    certificates,
   }: {
     readonly state: AgentState | null;
     readonly isNodeKnown: boolean;
     readonly access: readonly AccessProblem[];
     readonly counters: AgentCounters;
+    readonly certificates: CertificateExpiry;
   },
 ): LocalResponse | null {
   const type = 'text/plain; charset=utf-8';
@@ -34,7 +37,7 @@ export function answerRequest(
       ? { status: 200, type, body: 'ok\n' }
       : { status: 503, type, body: 'the agent cannot read its Node: the API server does not respond, or the Node does not exist\n' };
   if (path === '/metrics' && state !== null)
-    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state, counters) };
+    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state, counters, certificates) };
   return null;
 }
 
@@ -56,7 +59,7 @@ const REJECTIONS: readonly Fault['code'][] = [
  * with it.
  * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
  */
-export function renderAgentMetrics(state: AgentState, counters: AgentCounters): string {
+export function renderAgentMetrics(state: AgentState, counters: AgentCounters, certificates: CertificateExpiry): string {
   const { assigned, active, lastKnownGood, error } = configStatusOf(state);
   return [
     ...series(
@@ -80,6 +83,16 @@ export function renderAgentMetrics(state: AgentState, counters: AgentCounters): 
       'Start of the phase of the configuration (local, trial, good, rejected, fallen-back), in seconds since 1970.',
       { phase: state.phase },
       state.since / 1000,
+    ),
+    ...values(
+      'kubeletadm_kubelet_certificate_expiration_timestamp_seconds',
+      'gauge',
+      'Expiry of the certificate in the file of the kubelet, in seconds since 1970.',
+      {
+        label: 'certificate',
+        names: (['client', 'serving'] as const).filter((name) => certificates[name] !== undefined),
+        amountOf: (name) => certificates[name] ?? 0,
+      },
     ),
     '# HELP kubeletadm_trials_total Trials of configurations since the start of the agent.',
     '# TYPE kubeletadm_trials_total counter',

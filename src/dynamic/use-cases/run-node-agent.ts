@@ -12,6 +12,7 @@ import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { DEFAULT_TIMING } from '../../kubelet/health/assess.ts';
 import { countChange, NO_COUNTERS } from '../agent/agent-counters.ts';
 import type { AgentPlaces, AgentPolicy } from '../agent/agent-options.ts';
+import { certificateExpiry } from '../agent/certificate-expiry.ts';
 import type { AccessProblem } from '../agent/cluster-access.ts';
 import { kubeletCluster } from '../agent/cluster-access.ts';
 import { answerRequest } from '../agent/http-endpoints.ts';
@@ -55,7 +56,9 @@ export async function runNodeAgent(
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
-    const answer = (path: string): LocalResponse | null => answerRequest(path, { state, isNodeKnown, access, counters });
+    const expiry = certificateExpiry({ ...services, host, kubeconfig: file, catalogue });
+    const answer = async (path: string): Promise<LocalResponse | null> =>
+      answerRequest(path, { state, isNodeKnown, access, counters, certificates: path === '/metrics' ? await expiry() : {} });
     server = policy.listen === null ? null : await serveEndpoints(services, policy.listen, { code: 'AGENT_LISTEN', answer });
     const { clock, signal, web } = services;
     await runAgent({
@@ -75,13 +78,9 @@ export async function runNodeAgent(
         counters = countChange(counters, state, next);
         state = next;
       },
-      onNode: (isKnown) => {
-        isNodeKnown = isKnown;
-      },
+      onNode: (isKnown) => (isNodeKnown = isKnown),
       watchFile: (path, onChange) => services.watchFile(path, onChange, signal),
-      onAccess: (problems) => {
-        access = problems;
-      },
+      onAccess: (problems) => (access = problems),
     });
   } finally {
     await server?.close();

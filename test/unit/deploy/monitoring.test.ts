@@ -32,7 +32,7 @@ const dashboard = z.looseObject({
 });
 
 async function exported(): Promise<string> {
-  return renderAgentMetrics(newAgentState(0), NO_COUNTERS) + (await new ControllerMetrics().text());
+  return renderAgentMetrics(newAgentState(0), NO_COUNTERS, {}) + (await new ControllerMetrics().text());
 }
 
 /** The metrics of an expression, without the suffixes of a histogram. */
@@ -75,7 +75,7 @@ describe.skipIf(requirement('alert rules with promtool', missing))('promtool', (
 
   it('accepts the rules, and the metrics of agent and controller', async () => {
     expect(run(['check', 'rules', RULES])).toBe('ok');
-    expect(run(['check', 'metrics'], renderAgentMetrics(newAgentState(0), NO_COUNTERS))).toBe('ok');
+    expect(run(['check', 'metrics'], renderAgentMetrics(newAgentState(0), NO_COUNTERS, { client: 1, serving: 2 }))).toBe('ok');
     const metrics = new ControllerMetrics();
     metrics.leads(true);
     metrics.reconciled(0.1);
@@ -137,6 +137,16 @@ describe.skipIf(requirement('alert rules with promtool', missing))('promtool', (
       },
       '30m',
       { KubeletadmControllerSlow: [{ severity: 'warning' }] },
+    ],
+    [
+      'a certificate that expires in six days, but not for one of eight days',
+      {
+        [leader]: '1x120',
+        'kubeletadm_kubelet_certificate_expiration_timestamp_seconds{instance="n1",certificate="serving"}': `${6 * 86_400}x120`,
+        'kubeletadm_kubelet_certificate_expiration_timestamp_seconds{instance="n1",certificate="client"}': `${8 * 86_400}x120`,
+      },
+      '90m',
+      { KubeletCertificateExpires: [{ severity: 'warning', instance: 'n1', certificate: 'serving' }] },
     ],
     [
       'a rollback',

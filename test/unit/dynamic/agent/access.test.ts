@@ -15,7 +15,8 @@ afterEach(() => world.stop());
 
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
 const stored = async () => (await checkpointStore(world.host, AGENT_DIRECTORY).load()).access;
-const readyz = () => answerRequest('/readyz', { state: world.state, isNodeKnown: true, access: world.access, counters: NO_COUNTERS });
+const readyz = () =>
+  answerRequest('/readyz', { state: world.state, isNodeKnown: true, access: world.access, counters: NO_COUNTERS, certificates: {} });
 const validated = async () => {
   const [node] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
   if (node === undefined) throw new Error('no node');

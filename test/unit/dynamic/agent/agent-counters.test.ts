@@ -21,7 +21,7 @@ function countedAgent() {
     return step;
   };
   const counted = (): readonly string[] =>
-    renderAgentMetrics(agent.state, counters)
+    renderAgentMetrics(agent.state, counters, {})
       .split('\n')
       .filter((line) => /^kubeletadm_\w+_total\b.* [1-9]/.test(line));
   return { agent, counted };
@@ -47,7 +47,7 @@ it('counts nothing when an agent starts in a trial', () => {
   const agent = testAgent();
   agent.assign('A@1', 'a');
   expect(countChange(NO_COUNTERS, null, agent.state)).toEqual(NO_COUNTERS);
-  expect(renderAgentMetrics(agent.state, NO_COUNTERS)).toContain(
+  expect(renderAgentMetrics(agent.state, NO_COUNTERS, {})).toContain(
     `\nkubeletadm_config_phase_start_timestamp_seconds{phase="trial"} ${agent.state.since / 1000}\n`,
   );
 });

@@ -157,7 +157,7 @@ describe('the metrics', () => {
   it('equal those of the kubelet', () => {
     const agent = testAgent();
     agent.assign('A@7', 'a');
-    const lines = renderAgentMetrics(agent.state, NO_COUNTERS).split('\n');
+    const lines = renderAgentMetrics(agent.state, NO_COUNTERS, {}).split('\n');
     const labels = (rv: string, source: string, uid: string, key: string) =>
       `{node_config_kubelet_key="${key}",node_config_resource_version="${rv}",node_config_source="${source}",node_config_uid="${uid}"} 1`;
     const a = labels('7', '/api/v1/namespaces/kube-system/configmaps/a', 'uid-a', 'kubelet');
@@ -168,13 +168,13 @@ describe('the metrics', () => {
       'kubelet_node_config_error 0',
     ]);
     agent.assign('B@1', null, { refusal: { code: 'LOAD_FAILED', cause: 'x' } });
-    expect(renderAgentMetrics(agent.state, NO_COUNTERS)).toContain('\nkubelet_node_config_error 1\n');
+    expect(renderAgentMetrics(agent.state, NO_COUNTERS, {})).toContain('\nkubelet_node_config_error 1\n');
   });
 
   it('show the signals in a trial and of a rollback', () => {
     const agent = testAgent();
     const present = (): readonly string[] =>
-      renderAgentMetrics(agent.state, NO_COUNTERS)
+      renderAgentMetrics(agent.state, NO_COUNTERS, {})
         .split('\n')
         .filter((line) => /^kubeletadm_.* 1$/.test(line));
     agent.assign('A@7', 'a');
