@@ -1,16 +1,13 @@
 import { AppError, type Problem } from '../base/errors.ts';
 
-/** A kind of document, and the command or option that reads it. */
-interface DocumentKind {
+const DOCUMENTS: readonly {
   /** Matches `apiVersion kind` of a document. */
   readonly pattern: RegExp;
   /** Codes with a better hint: of the reader of this kind, about the content of the file. */
   readonly reportedBy?: readonly string[];
   /** A sentence with the name of the file in place of FILE. */
   readonly hint: string;
-}
-
-const DOCUMENTS: readonly DocumentKind[] = [
+}[] = [
   {
     pattern: /^kubeletadm\.dev\/\S+ Fleet$/,
     reportedBy: ['PLAN_INVALID', 'FLEET_IMPORT_INVALID'],

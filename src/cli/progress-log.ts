@@ -5,14 +5,6 @@ import { namesText } from '../base/text/name-ranges.ts';
 import type { FleetProgress } from '../fleet/run/fleet.ts';
 import type { Output } from './output/services.ts';
 
-/** Records the progress of the hosts of a run, and reports once a minute the changes in progress. */
-interface ProgressLog {
-  /** A reporter for a host that records the host's events. */
-  of(host: string, reporter: Reporter): Reporter;
-  progress(progress: FleetProgress): void;
-  close(): void;
-}
-
 const EVERY_MS = 60_000;
 const MOST_HOSTS = 8;
 
@@ -24,7 +16,12 @@ const MOST_HOSTS = 8;
 export function progressLog(
   { clock, output }: { readonly clock: Clock; readonly output: Pick<Output, 'status'> },
   reporter: Reporter,
-): ProgressLog {
+): {
+  /** A reporter for a host that records the host's events. */
+  of(host: string, reporter: Reporter): Reporter;
+  progress(progress: FleetProgress): void;
+  close(): void;
+} {
   if (output.status !== undefined) return { of: (_, own) => own, progress: () => undefined, close: () => undefined };
   const now = (): number => clock.now().getTime();
   const startedAt = now();

@@ -14,14 +14,12 @@ export interface ShownRollout {
   /** Null: not started. */
   readonly rules: RolloutRules | null;
   readonly nodes: readonly RolloutOutcome[];
-  readonly batches: ReadonlyMap<string, ShownBatch>;
+  readonly batches: ReadonlyMap<string, Pick<Parameters<NonNullable<RolloutListener['batch']>>[0], 'number' | 'isCanary'>>;
   readonly endedAt: ReadonlyMap<string, number>;
   readonly gates: readonly GateRecord[];
   /** Null: the rollout has not ended. */
   readonly final: readonly FinalOutcome[] | null;
 }
-
-type ShownBatch = Pick<Parameters<NonNullable<RolloutListener['batch']>>[0], 'number' | 'isCanary'>;
 
 /**
  * A rollout over Nodes as its page shows it.

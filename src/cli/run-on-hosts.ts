@@ -25,12 +25,6 @@ import type { RunPage } from './report/run-page.ts';
 import type { ShownRun } from './report/run-source.ts';
 import { type RunWatch, watchRun } from './watch-run.ts';
 
-/** The hosts of a command that succeeded, and all their changes. */
-interface AppliedHosts {
-  readonly results: readonly WorkflowResult[];
-  readonly changes: readonly Change[];
-}
-
 /**
  * Opens a command, runs it on its hosts, prints the plan (dry run) or the results, and closes what it opened. With
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
@@ -55,7 +49,13 @@ export async function runOnHosts<Command extends HostsCommand>(
     readonly approval?: { readonly question: string } | undefined;
     readonly open: (scope: CommandScope) => Promise<Command>;
     readonly afterwards?: (command: Command) => void | Promise<void>;
-    readonly applied?: (command: Command, done: AppliedHosts) => void;
+    readonly applied?: (
+      command: Command,
+      done: {
+        readonly results: readonly WorkflowResult[];
+        readonly changes: readonly Change[];
+      },
+    ) => void;
     readonly page?: RunPage | null;
   },
 ): Promise<ExitCode> {

@@ -16,8 +16,6 @@ export function defineVersion(version: Command, on: On): void {
   );
 }
 
-type VersionFormat = 'text' | 'short' | 'json' | 'yaml';
-
 /** The version of kubeadm whose command line, files and objects this program has. */
 const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as const;
 
@@ -26,7 +24,7 @@ const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as co
  * the kubelet and of the control plane; `kubeletadm` has the version of this program.
  * @see kubeadm 1.36 version, apimachinery pkg/version
  */
-async function runVersion({ output, programName, runtime }: Services, format: VersionFormat): Promise<ExitCode> {
+async function runVersion({ output, programName, runtime }: Services, format: 'text' | 'short' | 'json' | 'yaml'): Promise<ExitCode> {
   const { formatMinor, NEWEST_MINOR } = await import('../kubelet/catalogue/catalogue.ts');
   const info = versionInfo(runtime);
   const document = {
@@ -43,8 +41,6 @@ async function runVersion({ output, programName, runtime }: Services, format: Ve
     );
   return 0;
 }
-
-type VersionInfo = ReturnType<typeof versionInfo>;
 
 function versionInfo({ nodeVersion, platform }: Services['runtime']) {
   return {
@@ -63,7 +59,7 @@ function versionInfo({ nodeVersion, platform }: Services['runtime']) {
 const EMPTY_MEMBERS = ['EmulationMajor', 'EmulationMinor', 'MinCompatibilityMajor', 'MinCompatibilityMinor'] as const;
 
 /** The text of fmt's `%#v`, which scripts search for `GitVersion:"v1.36.2"`. */
-function goSyntax({ major, minor, ...others }: VersionInfo): string {
+function goSyntax({ major, minor, ...others }: ReturnType<typeof versionInfo>): string {
   const named = Object.entries(others).map(([name, value]) => [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, value] as const);
   const all = [['Major', major], ['Minor', minor], ...EMPTY_MEMBERS.map((name) => [name, ''] as const), ...named] as const;
   return all.map(([name, value]) => `${name}:${JSON.stringify(value)}`).join(', ');

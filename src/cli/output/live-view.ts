@@ -7,12 +7,6 @@ import { truncate } from '../../base/text/table.ts';
 import type { NextMembers } from '../../maintenance/next-step.ts';
 import type { Output, TerminalSize } from './services.ts';
 
-/** A display that is redrawn until it is closed. */
-interface LiveDisplay {
-  /** Erases the display. */
-  close(): void;
-}
-
 /** A command that ends earlier shows no display. */
 const FIRST_MS = 1_500;
 const EVERY_MS = 500;
@@ -25,7 +19,10 @@ const EVERY_MS = 500;
 export function liveDisplay(
   { clock, output }: { readonly clock: Clock; readonly output: Pick<Output, 'status'> },
   view: () => LiveView,
-): LiveDisplay {
+): {
+  /** Erases the display. */
+  close(): void;
+} {
   const { status } = output;
   if (status === undefined) return { close: () => undefined };
   const stop = new AbortController();

@@ -27,9 +27,6 @@ export interface KubeletsToQuery {
   close(): Promise<void>;
 }
 
-/** Ports for running kubelets on hosts. */
-type KubeletPorts = NamedHostPorts & Pick<RunTime, 'signal'>;
-
 type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>;
 
 /**
@@ -38,7 +35,7 @@ type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>
  * connecting and of finding a kubelet
  */
 export async function openKubelets(
-  services: KubeletPorts,
+  services: NamedHostPorts & Pick<RunTime, 'signal'>,
   { kubelet: path, hosts: requested }: KubeletsRequest,
   { catalogue, chosen }: { readonly catalogue: Catalogue; readonly chosen: Minor | null },
 ): Promise<KubeletsToQuery> {

@@ -187,11 +187,6 @@ function observeLeftovers({ host, signal }: PhaseContext, { removed }: Leftovers
   return observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal);
 }
 
-interface Facts {
-  readonly node: KubeObject | null;
-  readonly unit: UnitState | null;
-}
-
 /**
  * Deletes the Node. Runs before the files are removed, while the host still has its name; the kubelet is
  * stopped first, so that it does not register the Node again.
@@ -204,7 +199,10 @@ export const deleteNode = definePhase<
     /** Why no Node is deleted; default: not requested. */
     readonly noop?: string;
   },
-  Facts
+  {
+    readonly node: KubeObject | null;
+    readonly unit: UnitState | null;
+  }
 >({
   name: 'delete-node',
   short: 'Stop the kubelet and delete the Node (with --delete-node)',

@@ -19,14 +19,12 @@ export interface ClusterAdminsInput {
 
 const NAME = 'wait-control-plane/cluster-admins';
 
-type Found = { readonly binding: KubeObject | null } | 'waiting';
-
 /**
  * Binds the group of admin.conf to cluster-admin, using super-admin.conf. kubeadm 1.36 does this in
  * wait-control-plane, when admin.conf is first used.
  * The phase's cluster uses super-admin.conf.
  */
-export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
+export const bindClusterAdmins = definePhase<ClusterAdminsInput, { readonly binding: KubeObject | null } | 'waiting'>({
   name: NAME,
   short: 'Bind the admin.conf user to cluster-admin',
   observe: async ({ cluster }) => {

@@ -14,9 +14,6 @@ import { type HealthState, isHealthy } from '../../kubelet/health/observe.ts';
 
 export const UNIT = 'kubelet';
 
-type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
-type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
-
 const NO_FIELDS: NonNullable<ReturnType<typeof kubeletFieldChanges>> = { ofConfig: [], ofFlags: [] };
 
 /**
@@ -40,7 +37,7 @@ export function withImpact(
   if (!wasHealthy || setups?.before === null) return changes;
   const found = setups === undefined || reading === undefined ? NO_FIELDS : kubeletFieldChanges(setups.before, setups.after, reading);
   const written = [...input.files, ...input.unitFiles].map(({ path }) => path);
-  const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
+  const isOfKubelet = (change: HostChange): change is Extract<HostChange, { kind: 'write-file' | 'remove-file' }> =>
     (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnConfigDropIn(change.path));
   const units = input.unitFiles.map(({ path }) => path);
   const decides = ({ path }: { readonly path: string }): boolean =>

@@ -34,7 +34,7 @@ interface AdoptOptions extends InitTokenOptions {
  * Creates the objects of a kubeadm cluster in a cluster that another program created, so that hosts can join it. Changes no
  * host, and no object that an administrator edited.
  */
-export const adoptWorkflow: Workflow<AdoptOptions, AdoptInput> = {
+export const adoptWorkflow: Workflow<AdoptOptions, Awaited<ReturnType<typeof prepareAdopt>>['input']> = {
   name: 'cluster adopt',
   phases: [
     uploadConfigKubeadm.select((input) => input.uploadKubeadm),
@@ -44,8 +44,6 @@ export const adoptWorkflow: Workflow<AdoptOptions, AdoptInput> = {
   ],
   prepare: prepareAdopt,
 };
-
-type AdoptInput = Awaited<ReturnType<typeof prepareAdopt>>['input'];
 
 /** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
 async function prepareAdopt(context: PhaseContext, options: AdoptOptions) {

@@ -55,7 +55,7 @@ export interface ResetOptions {
 }
 
 /** Reverts the changes made to a host by init or join. */
-export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
+export const resetWorkflow: Workflow<ResetOptions, Awaited<ReturnType<typeof prepareReset>>['input']> = {
   name: 'reset',
   phases: [
     removeController.select(() => ({ keepsRights: true })),
@@ -105,8 +105,6 @@ function resetQueries({ reset }: ResetOptions): FactQueries {
 }
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
-
-type ResetInput = Awaited<ReturnType<typeof prepareReset>>['input'];
 
 async function prepareReset(context: PhaseContext, options: ResetOptions) {
   const { facts, node } = await inspectHost(context, options);

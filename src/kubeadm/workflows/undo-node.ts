@@ -15,10 +15,8 @@ interface UndoOptions extends UpgradeNodeOptions {
   readonly warnings: readonly Warning[];
 }
 
-type UndoInput = Awaited<ReturnType<typeof prepareUndo>>['input'];
-
 /** Restores earlier files of a node, with the checks, the confirmation and the verification of `upgrade node`. */
-export const undoWorkflow: Workflow<UndoOptions, UndoInput> = {
+export const undoWorkflow: Workflow<UndoOptions, Awaited<ReturnType<typeof prepareUndo>>['input']> = {
   name: 'undo',
   phases: [
     restoreFiles.select((input) => ({ files: input.others })),

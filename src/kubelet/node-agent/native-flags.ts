@@ -12,22 +12,20 @@ export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
 export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 
-type NativeFlags =
-  /** Others already configured these flags. */
-  | { readonly kind: 'up-to-date' }
-  | { readonly kind: 'drop-in'; readonly text: string }
-  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
-
 /**
  * The drop-in that starts a kubelet with `--dynamic-config-dir`, with the gate from 1.22 on, and always
  * restarted by systemd. Existing files are not changed. Whether the flags take effect is checked on the texts
  * before the host is changed.
+ * @returns `up-to-date`: others already configured these flags
  */
 export function nativeFlags(
   templates: Templates,
   texts: UnitTexts,
   { directory, minor }: { readonly directory: string; readonly minor: Minor },
-): NativeFlags {
+):
+  | { readonly kind: 'up-to-date' }
+  | { readonly kind: 'drop-in'; readonly text: string }
+  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string } {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)

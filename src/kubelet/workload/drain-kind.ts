@@ -2,14 +2,6 @@ import type { KubeObject } from '../../kube/object.ts';
 import { objectsAt, textAt } from '../documents/values.ts';
 import { isActive, readPod } from './pod.ts';
 
-/** The controller of a pod. */
-interface PodController {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
 /**
  * `evictable` is moved by a drain · `daemon-set` stays, its controller ignores cordons · `mirror` shows a static pod, which only
  * its node can stop · `finished` occupies nothing.
@@ -26,7 +18,12 @@ export function drainKind(object: KubeObject): DrainKind {
 }
 
 /** Null: the pod has none. */
-export function controllerOf(object: KubeObject): PodController | null {
+export function controllerOf(object: KubeObject): {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+} | null {
   const owner = objectsAt(object, 'metadata.ownerReferences').find(({ controller }) => controller === true);
   if (owner === undefined) return null;
   return { apiVersion: textAt(owner, 'apiVersion'), kind: textAt(owner, 'kind'), name: textAt(owner, 'name'), uid: textAt(owner, 'uid') };

@@ -52,11 +52,6 @@ const FACTS = combineFacts({
 const TOKEN_TTL = '30m0s';
 const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 
-interface Facts {
-  readonly files: ReadonlyMap<string, FileFact | null>;
-  readonly init: 'systemd' | 'openrc' | null;
-}
-
 const NAME = 'renew-kubelet';
 
 /**
@@ -74,7 +69,10 @@ const renewKubelet = definePhase<
     readonly health: HealthTarget;
     readonly wait: WaitBootstrapInput;
   },
-  Facts
+  {
+    readonly files: ReadonlyMap<string, FileFact | null>;
+    readonly init: 'systemd' | 'openrc' | null;
+  }
 >({
   name: NAME,
   short: 'Repeat the TLS bootstrap of the kubelet',
@@ -117,7 +115,7 @@ const renewKubelet = definePhase<
  * Renews an expired or lost client certificate of a kubelet through a bootstrap token. kubeadm can only reset the
  * host and join it again.
  */
-export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
+export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, Awaited<ReturnType<typeof prepareRenewal>>['input']> = {
   name: 'certs renew-kubelet',
   phases: [
     createTemporaryToken.select((input) => input.token),
@@ -127,8 +125,6 @@ export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
   ],
   prepare: prepareRenewal,
 };
-
-type RenewInput = Awaited<ReturnType<typeof prepareRenewal>>['input'];
 
 async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions) {
   const { facts, asked } = await inspectHost(context, options);

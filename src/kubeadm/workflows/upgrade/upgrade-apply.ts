@@ -36,7 +36,7 @@ export interface UpgradeApplyOptions extends ControlPlaneUpgradeOptions {
 }
 
 /** Upgrades the first control plane of a cluster and the cluster's configuration. Phases in the order of kubeadm 1.36. */
-export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, UpgradeApplyInput> = {
+export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, Awaited<ReturnType<typeof prepareUpgradeApply>>['input']> = {
   name: 'upgrade apply',
   phases: [
     ...upgradeControlPlanePhases,
@@ -63,8 +63,6 @@ export function skippedUpgradePhases(selects: (phase: string) => boolean): reado
 export function isEssentialPhase(name: string): boolean {
   return ESSENTIAL.test(name);
 }
-
-type UpgradeApplyInput = Awaited<ReturnType<typeof prepareUpgradeApply>>['input'];
 
 async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions) {
   const admin = await readAdminCluster(context, options.api);

@@ -136,15 +136,6 @@ export async function prepareUpgrade(
   };
 }
 
-interface RegisteredNode {
-  /** Null: it does not exist or cannot be read. */
-  readonly node: KubeObject | null;
-  readonly check: OwnNodeCheck | null;
-  readonly refusals: readonly Problem[];
-  /** Null: not proven. */
-  readonly claim: NodeClaim | null;
-}
-
 /**
  * Verifies that the Node belongs to the host, before the operator's credentials remove an annotation from it or drain it.
  * A Node that is not proven or cannot be read is not drained; it is an error only if the annotation must be removed.
@@ -153,7 +144,14 @@ async function identifyRegistered(
   context: ClusterContext,
   { trust, nodeName: named, run }: UpgradeNodeOptions,
   nodeName: string,
-): Promise<RegisteredNode> {
+): Promise<{
+  /** Null: it does not exist or cannot be read. */
+  readonly node: KubeObject | null;
+  readonly check: OwnNodeCheck | null;
+  readonly refusals: readonly Problem[];
+  /** Null: not proven. */
+  readonly claim: NodeClaim | null;
+}> {
   const node = await unlessForbidden(context.cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
   const unidentified = { node, check: null, refusals: [], claim: null };
   if (trust === null) return unidentified;
