@@ -163,6 +163,10 @@ ${more}`,
     const alone = await status(...hosts);
     expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('Not read: Nodes: no kubeconfig was found.\n') });
     expect(rows(alone.stdout)[1]?.slice(0, 3)).toEqual(['node1', 'node1', 'unknown']);
+    // The problem has the name of the row, which needs no other reason.
+    const down = await status('--host', 'root@127.0.0.1:1', '--ssh-config', lab.sshConfig);
+    expect(down.stderr).toMatch(/^root@127\.0\.0\.1:1: cannot reach 127\.0\.0\.1:1: /);
+    expect(down.stdout).not.toContain('was not inspected');
     // With a fleet file it is another form of the name.
     expect((await fleet('--host', 'second', '-o', 'name')).stdout).toBe('host/second\n');
     const mixed = await status(...hosts, '--group', 'edge');

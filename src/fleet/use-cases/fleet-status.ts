@@ -192,7 +192,7 @@ export async function inspectHosts(
     });
     const inspected = await read.catch((error: unknown) => {
       if (!isAppError(error) || signal.aborted) throw error;
-      problems.push(...error.problems.map((problem) => ({ host: name, ...problem })));
+      problems.push(...error.problems.map((problem) => ({ ...problem, host: name })));
       return null;
     });
     return rowOf({ ...named, address }, inspected, { nodes: nodes?.byName ?? null, drift: null });
