@@ -61,9 +61,9 @@ export function addressOf({ hostName, port }: SshTarget): string {
   return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
 }
 
-/** Hint for a host name without an address: where HostName was read. */
+/** Hint for a host name without an address: where HostName was looked up. */
 export function unknownNameHint({ configFiles = [], importedFrom }: SshTarget): string {
-  const read = configFiles.length === 0 ? 'no ssh_config was read' : `HostName was read from ${configFiles.join(' and ')}`;
+  const read = configFiles.length === 0 ? 'no ssh_config was read' : `HostName was looked up in ${configFiles.join(' and ')}`;
   if (importedFrom !== undefined && !configFiles.includes(importedFrom))
     return `The host was imported from ${importedFrom}, but ${read}. Pass --ssh-config ${quoteShell(importedFrom)}, or set sshConfig in the fleet file`;
   return `Check the spelling of the name and the DNS settings; ${read} (--ssh-config FILE reads another file)`;

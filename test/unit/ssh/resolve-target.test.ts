@@ -48,11 +48,11 @@ const DEFAULTS: SshTarget = {
 describe('the hint for an unknown host name', () => {
   it('names the ssh_config that was read, and the one of the import', () => {
     const target = resolveSshTarget('n1', config());
-    expect(unknownNameHint(target)).toMatch(/; HostName was read from config \(--ssh-config FILE/);
+    expect(unknownNameHint(target)).toMatch(/; HostName was looked up in config \(--ssh-config FILE/);
     expect(unknownNameHint({ ...target, configFiles: [] })).toMatch(/; no ssh_config was read \(--ssh-config FILE/);
     expect(unknownNameHint({ ...target, importedFrom: 'config' })).toBe(unknownNameHint(target));
     expect(unknownNameHint({ ...target, importedFrom: '/my lab/ssh_config' })).toBe(
-      "The host was imported from /my lab/ssh_config, but HostName was read from config. Pass --ssh-config '/my lab/ssh_config', or set sshConfig in the fleet file",
+      "The host was imported from /my lab/ssh_config, but HostName was looked up in config. Pass --ssh-config '/my lab/ssh_config', or set sshConfig in the fleet file",
     );
   });
 });
