@@ -264,6 +264,8 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await runCommand(['reset', '--force', '--ssh-config', lab.sshConfig, '--host', 'node2'])).code).toBe(0);
     const { code, stderr } = await upgrade();
     expect(code).toBe(3);
-    expect(stderr).toContain('node2: /etc/kubernetes/kubelet.conf does not exist: the host has not joined a cluster');
+    expect(stderr).toContain(
+      'node2: /etc/kubernetes/kubelet.conf does not exist: the host has not joined a cluster. Join the host with kubeletadm join.',
+    );
   });
 });

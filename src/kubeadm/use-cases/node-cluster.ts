@@ -16,6 +16,8 @@ import { hostOpeningConnections } from './api-server-access.ts';
 export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 const NODE_FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
+const NOT_JOINED_HINT =
+  'Join the host with kubeletadm join. If it has joined with another file, pass the kubeconfig of an administrator with --kubeconfig';
 const NODE_HINT = 'Pass the kubeconfig of an administrator with --kubeconfig';
 const ADMIN_HINT =
   'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig: KUBECONFIG is not read';
@@ -29,7 +31,8 @@ const ADMIN_HINT =
 export async function nodeCluster(services: NodeClusterPorts, host: Host): Promise<Cluster> {
   const { files, identity } = await observe(host, NODE_FACTS, services.signal);
   const content = files.get(KUBELET_CONF)?.content;
-  if (content === undefined) throw noCredentials(host, `${KUBELET_CONF} does not exist: the host has not joined a cluster`, NODE_HINT);
+  if (content === undefined)
+    throw noCredentials(host, `${KUBELET_CONF} does not exist: the host has not joined a cluster`, NOT_JOINED_HINT);
   if (identity.state === 'unusable' && identity.commonName !== undefined) {
     const hint = `Renew the certificate: kubeletadm certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. To continue without a renewal, pass the kubeconfig of an administrator with --kubeconfig`;
     throw noCredentials(host, identity.why, hint);
