@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCa } from '../../lab/api-server/pki.ts';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -15,10 +13,9 @@ import { AGENT_DIRECTORY } from '../../src/kubelet/node-agent/agent-program.ts';
 import { hashInPath, pointerFile } from '../../src/kubelet/node-agent/layout.ts';
 import { storedPolicy } from '../../src/kubelet/workload/manager-states.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
-import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
-import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
+import { AGENT_BUNDLE, CGROUP_V1_CONFIG, joinForAgents, type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -56,15 +53,10 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
   let close: RealCluster['close'] | undefined;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-agent-'));
   const conf = join(directory, 'admin.conf');
-  const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
 
   beforeAll(async () => {
-    ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
-    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
-    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
-    expect(joined.code, joined.stderr).toBe(0);
-    if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
-    lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
+    ({ cluster, lab, close } = await startRealCluster(1, directory, CGROUP_V1_CONFIG));
+    await joinForAgents(lab, directory, ['node1']);
     lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);
   }, 900_000);
   afterAll(async () => {
@@ -76,7 +68,7 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     runCommand(['dynamic', command, 'node1', '--kubeconfig', conf, ...words]);
   const onHost = () => ['--ssh-config', lab.sshConfig];
   const enable = async (...words: readonly string[]): Promise<void> => {
-    const enabled = await dynamic('enable', ...onHost(), '--program', bundle, '--spread', '0s', ...words);
+    const enabled = await dynamic('enable', ...onHost(), '--program', AGENT_BUNDLE, '--spread', '0s', ...words);
     expect(enabled.code, enabled.stderr).toBe(0);
   };
   const units = (): string => lab.run('node1', 'cd /etc/systemd/system && find . | sort; cat kubelet.service.d/*');
@@ -471,12 +463,3 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
     await expect.poll(async () => (await cluster.get(NODE))?.status, { timeout: 30_000 }).toMatchObject({ capacity: { pods: '110' } });
   }, 120_000);
 });
-
-const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
-kind: ClusterConfiguration
-kubernetesVersion: v1.36.2
----
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
-`;

@@ -1,16 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
-import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
-import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
+import { AGENT_BUNDLE, CGROUP_V1_CONFIG, joinForAgents, type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -38,11 +35,10 @@ describe.skipIf(requirement('dangerous payloads with a real kubelet', missing))(
   let close: RealCluster['close'] | undefined;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-danger-'));
   const conf = join(directory, 'admin.conf');
-  const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
   const dynamic = (command: string, ...words: readonly string[]): Promise<CliResult> =>
     runCommand(['dynamic', command, 'node1', '--kubeconfig', conf, ...words]);
   const enable = async (allow: string): Promise<void> => {
-    const words = ['--ssh-config', lab.sshConfig, '--program', bundle, '--spread', '0s', '--trial', '15s', '--allow', allow];
+    const words = ['--ssh-config', lab.sshConfig, '--program', AGENT_BUNDLE, '--spread', '0s', '--trial', '15s', '--allow', allow];
     const enabled = await dynamic('enable', ...words);
     expect(enabled.code, enabled.stderr).toBe(0);
   };
@@ -59,12 +55,8 @@ describe.skipIf(requirement('dangerous payloads with a real kubelet', missing))(
   const message = async (): Promise<string> => String((await condition()).message);
 
   beforeAll(async () => {
-    ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
-    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--kubelet-extra-args', 'read-only-port=0'];
-    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
-    expect(joined.code, joined.stderr).toBe(0);
-    if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
-    lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
+    ({ cluster, lab, close } = await startRealCluster(1, directory, CGROUP_V1_CONFIG));
+    await joinForAgents(lab, directory, ['node1'], '--kubelet-extra-args', 'read-only-port=0');
     lab.run('node1', 'mkdir -p /srv/victim/database /srv/plug && echo x >/srv/victim/database/data && chmod 777 /srv/plug');
     await enable('new-pods-only');
     await cluster.patch(NODE, 'merge', { spec: { unschedulable: true } });
@@ -108,12 +100,3 @@ describe.skipIf(requirement('dangerous payloads with a real kubelet', missing))(
       .not.toContain('checkpoints');
   }, 300_000);
 });
-
-const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
-kind: ClusterConfiguration
-kubernetesVersion: v1.36.2
----
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
-`;

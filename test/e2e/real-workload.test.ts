@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCa } from '../../lab/api-server/pki.ts';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -13,11 +11,10 @@ import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source
 import { amountsOf } from '../../src/kubelet/workload/pod.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
 import { imageArchive } from '../support/container-images.ts';
-import { adoptCluster } from '../support/first-node.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { type PayloadTarget, payloadTable, type TablePayload } from '../support/payload-table.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
-import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
+import { AGENT_BUNDLE, CGROUP_V1_CONFIG, joinForAgents, type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -36,26 +33,21 @@ describe.skipIf(requirement('pods of a real kubelet', missing))('the pods of a r
   let number = 0;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-workload-'));
   const conf = join(directory, 'admin.conf');
-  const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
   const dynamic = (command: string, ...words: readonly string[]): Promise<CliResult> =>
     runCommand(['dynamic', command, 'node1', '--kubeconfig', conf, ...words]);
 
   beforeAll(async () => {
-    ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
+    ({ cluster, lab, close } = await startRealCluster(1, directory, CGROUP_V1_CONFIG));
     const images = ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`);
     lab.importImage('node1', imageArchive({ names: images, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] }));
     // As the kubelet's package does.
     lab.run('node1', 'mkdir -p /etc/kubernetes/manifests');
-    const where = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
-    const joined = await runCommand([...(await adoptCluster(directory)), ...where]);
-    expect(joined.code, joined.stderr).toBe(0);
-    if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
-    lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
+    await joinForAgents(lab, directory, ['node1']);
     lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);
     lab.run('node1', `cat > /etc/kubernetes/manifests/static-web.yaml <<'X'\n${STATIC_POD}X`);
     const dns = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns', namespace: 'kube-system' } };
     await cluster.create({ ...dns, spec: { clusterIP: '10.96.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] } });
-    const enabled = await dynamic('enable', '--ssh-config', lab.sshConfig, '--program', bundle, ...AGENT_OPTIONS);
+    const enabled = await dynamic('enable', '--ssh-config', lab.sshConfig, '--program', AGENT_BUNDLE, ...AGENT_OPTIONS);
     expect(enabled.code, enabled.stderr).toBe(0);
   }, 900_000);
   afterAll(async () => {
@@ -192,13 +184,4 @@ spec:
   terminationGracePeriodSeconds: 0
   containers:
   - {name: c, image: ${PAUSE}}
-`;
-
-const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
-kind: ClusterConfiguration
-kubernetesVersion: v1.36.2
----
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
 `;

@@ -1,9 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { adoptCluster } from './first-node.ts';
 import { type LabHosts, startLabHosts } from './lab-hosts.ts';
 import { findRealBinaries, startRealApiServer } from './real-apiserver.ts';
+import { runCommand } from './run-cli.ts';
 
 /** A real control plane on the local host, and lab hosts with real kubelets that reach it. */
 export interface RealCluster {
@@ -45,4 +50,31 @@ export async function startRealCluster(hosts: number, directory: string, config:
       await api.close();
     },
   };
+}
+
+/** `init.yaml` for kubelets of 1.35 and later on hosts with cgroup v1. */
+export const CGROUP_V1_CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+`;
+
+/** The program that agents are installed from. */
+export const AGENT_BUNDLE = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
+
+/** Joins hosts, with what `dynamic enable` needs there, and builds the program if it is not built. @param words further options of `join` */
+export async function joinForAgents(
+  lab: LabHosts,
+  directory: string,
+  hosts: readonly string[],
+  ...words: readonly string[]
+): Promise<void> {
+  const where = hosts.flatMap((host) => ['--host', host]);
+  const joined = await runCommand([...(await adoptCluster(directory)), '--ssh-config', lab.sshConfig, ...where, ...words]);
+  expect(joined.code, joined.stderr).toBe(0);
+  if (!existsSync(AGENT_BUNDLE)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
+  for (const host of hosts) lab.put(host, '/usr/local/bin/node', readFileSync(process.execPath));
 }
