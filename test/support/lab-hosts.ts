@@ -44,6 +44,8 @@ export interface LabHosts {
    * address everywhere.
    */
   expose(port: number): void;
+  /** Gives the local host an address on the lab network until the hosts end, so that it can connect to them. */
+  attach(): void;
   /** Ends the hosts. */
   close(): void;
 }
@@ -142,6 +144,14 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
     expose: (port) => {
       hostsSh('expose', String(port));
       for (const name of names) run(name, forwardUnits(port));
+    },
+    attach: () => {
+      const { LAB_NAME, LAB_NET } = { ...own, ...process.env };
+      const ip = (words: string): Buffer => execFileSync('ip', words.split(' '));
+      ip(`link add ${LAB_NAME}-up type veth peer name local netns ${LAB_NAME}-sw`);
+      ip(`-n ${LAB_NAME}-sw link set local master br0 up`);
+      ip(`address add ${LAB_NET}.2/24 dev ${LAB_NAME}-up`);
+      ip(`link set ${LAB_NAME}-up up`);
     },
     close: () => void hostsSh('down'),
   };

@@ -97,7 +97,17 @@ function folderOf({ apiserver }: RealBinaries): string {
  */
 export async function startRealApiServer(
   binaries: RealBinaries,
-  options: { readonly withControllerManager?: boolean } = {},
+  {
+    withControllerManager = false,
+    reachesKubelets = false,
+    flags = [],
+  }: {
+    readonly withControllerManager?: boolean;
+    /** Connects to the kubelets at the addresses of their Nodes, as an administrator. */
+    readonly reachesKubelets?: boolean;
+    /** Additional flags of the API server. */
+    readonly flags?: readonly string[];
+  } = {},
 ): Promise<RealApiServer> {
   const folder = await mkdtemp(join(tmpdir(), 'kubeletadm-apiserver-'));
   const path = (name: string) => join(folder, name);
@@ -117,6 +127,8 @@ export async function startRealApiServer(
     'apiserver.key': serving.keyPem,
     'sa.pub': account.publicKey,
     'sa.key': account.privateKey,
+    'admin.crt': admin.certPem,
+    'admin.key': admin.keyPem,
   };
   for (const [name, content] of Object.entries(files)) await writeFile(path(name), content, { mode: 0o600 });
   const [port, etcdPort, peerPort, managerPort] = await freePorts(4);
@@ -141,15 +153,21 @@ export async function startRealApiServer(
     for (const process of running.reverse()) await process.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  const startServer = async (at: number | undefined = port, flags: readonly string[] = []) => {
-    const server = start(binaries.apiserver, [...apiserverArgs(path, at, etcdPort), ...flags]);
+  const kubelets = [
+    `--kubelet-client-certificate=${path('admin.crt')}`,
+    `--kubelet-client-key=${path('admin.key')}`,
+    '--kubelet-preferred-address-types=InternalIP',
+  ];
+  const startServer = async (at: number | undefined = port, more: readonly string[] = []) => {
+    const args = [...apiserverArgs(path, at, etcdPort), ...(reachesKubelets ? kubelets : []), ...flags, ...more];
+    const server = start(binaries.apiserver, args);
     await waitUntilReady(`https://127.0.0.1:${at}`, ca.certPem, server);
     return server;
   };
   try {
     start(binaries.etcd, etcdArgs(path, etcdPort, peerPort));
     let server = await startServer();
-    if (options.withControllerManager && binaries.controllerManager !== null) {
+    if (withControllerManager && binaries.controllerManager !== null) {
       const manager = await ca.issueClient({ commonName: 'system:kube-controller-manager' });
       await writeFile(path('controller-manager.conf'), kubeconfigOf('system:kube-controller-manager', manager), { mode: 0o600 });
       start(binaries.controllerManager, controllerManagerArgs(path, managerPort));
@@ -174,9 +192,9 @@ export async function startRealApiServer(
         await whileDown?.();
         server = await startServer();
       },
-      startAnother: async (flags) => {
+      startAnother: async (more) => {
         const [other] = await freePorts(1);
-        await startServer(other, flags);
+        await startServer(other, more);
         const address = `https://127.0.0.1:${other}`;
         return { url: address, adminKubeconfig: kubeconfigOf('kubernetes-admin', admin, address) };
       },
@@ -295,7 +313,7 @@ function readyz(url: string, ca: string): Promise<number> {
 }
 
 /** Distinct ports that are free now. */
-async function freePorts(count: number): Promise<readonly number[]> {
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, () => {
       const server = createServer();

@@ -7,11 +7,12 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { adoptCluster } from './first-node.ts';
 import { type LabHosts, startLabHosts } from './lab-hosts.ts';
-import { findRealBinaries, startRealApiServer } from './real-apiserver.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer } from './real-apiserver.ts';
 import { runCommand } from './run-cli.ts';
 
 /** A real control plane on the local host, and lab hosts with real kubelets that reach it. */
 export interface RealCluster {
+  readonly api: RealApiServer;
   readonly cluster: Cluster;
   readonly lab: LabHosts;
   close(): Promise<void>;
@@ -21,14 +22,21 @@ export interface RealCluster {
  * @param hosts number of hosts; all are new
  * @param directory receives `admin.conf`, the kubeconfig of an administrator, and `init.yaml`
  * @param config content of `init.yaml`
+ * @param options.reachesKubelets the API server has a route to the kubelets; otherwise they are as behind a firewall
+ * @param options.flags additional flags of the API server
  * @throws Error when `whyNoKubelet` or `whyNoLabHosts` returns a reason
  */
-export async function startRealCluster(hosts: number, directory: string, config: string): Promise<RealCluster> {
+export async function startRealCluster(
+  hosts: number,
+  directory: string,
+  config: string,
+  options: { readonly reachesKubelets?: boolean; readonly flags?: readonly string[] } = {},
+): Promise<RealCluster> {
   const binaries = findRealBinaries();
   if (typeof binaries === 'string') throw new Error(binaries);
   const { kubelet } = binaries;
   if (kubelet === null) throw new Error('kubelet not found');
-  const api = await startRealApiServer(binaries, { withControllerManager: true });
+  const api = await startRealApiServer(binaries, { withControllerManager: true, ...options });
   const text = api.adminKubeconfig();
   writeFileSync(join(directory, 'admin.conf'), text, { mode: 0o600 });
   writeFileSync(join(directory, 'init.yaml'), config);
@@ -36,12 +44,14 @@ export async function startRealCluster(hosts: number, directory: string, config:
   try {
     lab = startLabHosts(hosts, kubelet);
     lab.expose(Number(new URL(api.url).port));
+    if (options.reachesKubelets) lab.attach();
   } catch (error) {
     await api.close();
     throw error;
   }
   const cluster = kubeCluster({ kubeconfig: { text, file: 'admin.conf' } });
   return {
+    api,
     cluster,
     lab,
     close: async () => {
