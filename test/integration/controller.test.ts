@@ -326,6 +326,10 @@ describe('a rollout', () => {
     expect(await reason(world)).toBe('Refused Stalled: PayloadRefused');
     expect((await world.status('pods')).conditions?.find(({ type }) => type === 'Stalled')?.message).toMatch(/n1: .*maxPodz/);
     expect(await world.maxPods()).toEqual(all(0));
+    // The repeated validation changes nothing.
+    const { resourceVersion } = (await world.cluster.get(rolloutRef('pods')))?.metadata ?? {};
+    await controller.run(150);
+    expect((await world.cluster.get(rolloutRef('pods')))?.metadata).toMatchObject({ resourceVersion });
   });
 
   it('refuses a ConfigMap that does not exist or can be edited', async () => {

@@ -329,8 +329,9 @@ export class RolloutController {
   #forgetChecks({ generation }: Rollout, memory: Memory): void {
     const { checks } = memory;
     const now = this.#ports.clock.now().getTime();
-    for (const [key, { refusal, at }] of checks)
-      if (generation !== memory.generation || (refusal !== null && now - at >= RECHECK_MS)) checks.delete(key);
+    if (generation !== memory.generation) checks.clear();
+    for (const [key, check] of checks)
+      if (check.refusal !== null && now - check.at >= RECHECK_MS) checks.set(key, { ...check, isStale: true });
     memory.generation = generation;
   }
 

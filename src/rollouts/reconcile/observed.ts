@@ -25,6 +25,8 @@ export interface NodeCheck {
   readonly refusal: string | null;
   /** Null: unknown, or no change. */
   readonly impact: Impact | null;
+  /** The validation must be repeated; until then, its result counts. */
+  readonly isStale?: boolean;
 }
 
 /** The result of the last attempt of a gate. */

@@ -40,7 +40,7 @@ export function reconcile(observed: Observed): Decision {
   const waiting = members.filter((member) => member.state === 'Pending' || assignmentOf(member).length > 0);
   const checkOf = ({ node, target }: Member): NodeCheck | undefined =>
     target == null ? undefined : checks.get(checkKey(node.assessed.config, target));
-  const toCheck = direction === 'forward' ? waiting.filter((member) => checkOf(member) === undefined) : [];
+  const toCheck = direction === 'forward' ? waiting.filter((member) => checkOf(member)?.isStale ?? checkOf(member) === undefined) : [];
   const refused = direction === 'forward' ? waiting.filter((member) => (checkOf(member)?.refusal ?? null) !== null) : [];
   const plan =
     refusal === null ? planOf(observed, direction, members, { isOpen: toCheck.length + refused.length === 0, refused }) : NOTHING;
