@@ -332,6 +332,32 @@ describe('a rollout', () => {
     expect((await world.cluster.get(rolloutRef('pods')))?.metadata).toMatchObject({ resourceVersion });
   });
 
+  it('honours limits that are edited during the validation', async () => {
+    const world = await rolloutWorld(NODES);
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const kubeletconfig = effectiveConfiguration({}, { catalogue: await loadCatalogue(), minor: 36 });
+    const getRaw: Cluster['getRaw'] = async () => {
+      await isReleased;
+      return { kubeletconfig };
+    };
+    const controller = world.controller({ cluster: { ...world.cluster, getRaw } });
+    const strategy = { ...QUICK.strategy, allow: 'drain' };
+    await world.create('pods', { ...spec(0), strategy, payload: { overlay: { topologyManagerScope: 'pod' } } });
+    const validating = controller.step();
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    await world.patch('pods', { strategy: { allow: 'new-pods-only' } });
+    const edited = controller.step();
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    release();
+    await Promise.all([validating, edited]);
+    await controller.run(30);
+    expect(await reason(world)).toBe('Refused Stalled: PayloadRefused');
+    expect(await world.assigned()).toEqual([]);
+  });
+
   it('refuses a ConfigMap that does not exist or can be edited', async () => {
     const world = await rolloutWorld(NODES);
     const controller = world.controller();

@@ -335,15 +335,17 @@ export class RolloutController {
     memory.generation = generation;
   }
 
-  async #check(rollout: Rollout, check: Decision['check'], configs: ReadonlyMap<string, NodeConfig>, { checks }: Memory): Promise<void> {
+  async #check(rollout: Rollout, check: Decision['check'], configs: ReadonlyMap<string, NodeConfig>, memory: Memory): Promise<void> {
     const { cluster, reporter, signal } = this.#ports;
     const bySource = new Map(check.map(({ source }) => [sourceText(source), source]));
     for (const [text, source] of bySource) {
       const nodes = check.flatMap((one) => (sourceText(one.source) === text ? (configs.get(one.name) ?? []) : []));
       try {
         const found = await checkNodes(cluster, rollout.spec, source, nodes);
+        // Edited meanwhile: the result is that of other limits.
+        if (memory.generation !== rollout.generation) return;
         const at = this.#ports.clock.now().getTime();
-        for (const node of nodes) checks.set(checkKey(node, source), { ...(found.get(node.name) ?? NO_FINDING), at });
+        for (const node of nodes) memory.checks.set(checkKey(node, source), { ...(found.get(node.name) ?? NO_FINDING), at });
       } catch (error) {
         if (signal.aborted) return;
         if (!isAppError(error)) throw error;
