@@ -3,6 +3,8 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { UNAVAILABLE_REASON } from '../../src/dynamic/agent/status.ts';
 import { planMissingRights, restoreRights } from '../../src/dynamic/use-cases/restore-agent-rights.ts';
 import { readNodes } from '../../src/dynamic/workflows/read-nodes.ts';
+import { refOf } from '../../src/kube/object.ts';
+import { agentRights } from '../../src/kubeadm/node-agent/agent-rights.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
 import { rolloutRef } from '../../src/rollouts/api/rollout.ts';
@@ -85,4 +87,19 @@ it('restores the rules of an agent whose Node was created again, with the rights
   expect((await planMissingRights(limited, { nodes, namespace: 'kubeletadm-system', reporter })).size).toBe(0);
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'kubeletadm:agent:n1' };
   expect((await world.cluster.get(role))?.rules).toMatchObject([{ resources: ['nodes/configz'], resourceNames: ['n1'] }]);
+});
+
+it('assigns a Node that was created again only when its agent has rules that the garbage collector will not delete', async () => {
+  const { world, controller, forbidden } = await limitedWorld(['n1']);
+  const { uid = '' } = (await world.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n1' }))?.metadata ?? {};
+  const rules = (nodeUid: string) => agentRights({ nodeName: 'n1', nodeUid, namespace: 'kubeletadm-system' });
+  for (const rule of rules('previous')) await world.cluster.create(rule);
+  await world.create('pods', spec(40));
+  await controller.run(20);
+  expect(await world.assigned()).toEqual([]);
+  for (const rule of rules('previous')) await world.cluster.delete(refOf(rule));
+  await controller.run(90);
+  expect([await phase(world), await world.maxPods()]).toEqual(['Complete', { n1: 40 }]);
+  for (const rule of rules(uid)) expect((await world.cluster.get(refOf(rule)))?.metadata).toMatchObject(rule.metadata);
+  expect(forbidden().filter((message) => !message.includes('update'))).toEqual([]);
 });

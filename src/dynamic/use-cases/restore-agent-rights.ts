@@ -16,13 +16,23 @@ export type RestoredRights = ReadonlyMap<string, readonly ObjectChange[]>;
  * Plans the RBAC rules of agents that cannot read ConfigMaps: the rules belong to the Node, so the garbage
  * collector deletes them with it. Only nodes that report a lost or unavailable assignment are checked.
  * Credentials that may not read the rules cause a warning.
+ * @param options.checksNew also check Nodes without the annotation of the agent's namespace: if they were created again, the
+ *   rules of the previous Node may not be deleted yet, and the agent may not have reported the loss yet
  */
 export async function planMissingRights(
   cluster: Cluster,
-  { nodes, namespace, reporter }: { readonly nodes: readonly NodeConfig[]; readonly namespace: string; readonly reporter: Reporter },
+  {
+    nodes,
+    namespace,
+    reporter,
+    checksNew = false,
+  }: { readonly nodes: readonly NodeConfig[]; readonly namespace: string; readonly reporter: Reporter; readonly checksNew?: boolean },
 ): Promise<RestoredRights> {
   const reasons: readonly string[] = [ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON];
-  const checked = nodes.filter(({ agentCondition }) => reasons.includes(agentCondition?.reason ?? ''));
+  const checked = nodes.filter(
+    ({ backend, agentNamespace, agentCondition }) =>
+      reasons.includes(agentCondition?.reason ?? '') || (checksNew && backend === 'agent' && agentNamespace === null),
+  );
   if (agentNamespaceProblem(namespace) !== null) return new Map();
   const restored = new Map<string, readonly ObjectChange[]>();
   for (const { name } of checked) {
@@ -44,11 +54,14 @@ export async function planMissingRights(
  */
 export async function restoreRights(cluster: Cluster, rights: RestoredRights, reporter: Reporter): Promise<void> {
   for (const [node, changes] of rights) {
-    try {
-      for (const change of changes) await applyClusterChange(cluster, change);
-    } catch (error) {
-      if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
-      throw new AppError(agentRightsMissing(node, `you may not create them: ${error.message}`), { exitCode: 3, cause: error });
+    for (const change of changes) {
+      try {
+        await applyClusterChange(cluster, change);
+      } catch (error) {
+        if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+        const what = change.kind === 'update-object' ? 'update those of the previous Node, which are not deleted yet' : 'create them';
+        throw new AppError(agentRightsMissing(node, `you may not ${what}: ${error.message}`), { exitCode: 3, cause: error });
+      }
     }
     const message = 'the RBAC rules of the agent, which were deleted with the previous Node, were created again';
     reporter.report({ level: 'info', code: 'AGENT_RIGHTS_RESTORED', host: node, message });

@@ -90,7 +90,7 @@ export class NodeChanges {
       if (desired !== null)
         await restoreRights(
           cluster,
-          await planMissingRights(cluster, { nodes: [config], namespace: desired.namespace, reporter }),
+          await planMissingRights(cluster, { nodes: [config], namespace: desired.namespace, reporter, checksNew: true }),
           reporter,
         );
       await this.#takeOutOfService(name, how);

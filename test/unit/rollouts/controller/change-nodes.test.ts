@@ -48,6 +48,6 @@ it('changes no node that it may not drain', async () => {
   changes.assign(readNodeConfig(node), { name: 'n1', desired, before: null }, how);
   await changes.settled();
   expect(changes.issueOf('n1')).toContain('the credentials may not cordon the node and evict its pods');
-  expect(reporter.codes()).toEqual(['NODE_NOT_DRAINED']);
+  expect(reporter.codes()).toEqual(['AGENT_RIGHTS_RESTORED', 'NODE_NOT_DRAINED']);
   expect(await assigned()).toEqual([]);
 });
