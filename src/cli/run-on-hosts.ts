@@ -1,6 +1,6 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import { joinLines } from '../base/text/styled.ts';
+import { joinLines, type Text } from '../base/text/styled.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { problemsOf } from '../fleet/run/fleet-failure.ts';
@@ -83,10 +83,8 @@ export async function runOnHosts<Command extends HostsCommand>(
     if (isSingle && failure !== null && results.length === 0) throw failure;
     const plan = documentOf(command, { ...result, results }, output);
     if (run.dryRun || output.format !== 'text') {
-      const report = isSingle || output.format !== 'text' ? null : await import('./fleet-report.ts');
-      const changed = results.map(({ host }) => host).filter(hasChangesOrDeferred);
-      const lines = report && [...report.foldedPlanLines(changed, output), ...report.orderLine(result.batches)];
-      showPlanText(services.output, renderPlan(plan, output, lines ?? undefined), output);
+      const lines = isSingle || output.format !== 'text' ? undefined : await linesOfHosts(results, result, output);
+      showPlanText(services.output, renderPlan(plan, output, lines), output);
     } else if (!isSingle) watch.showEnd(result);
     else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
     if (failure !== null) throw failure;
@@ -96,6 +94,16 @@ export async function runOnHosts<Command extends HostsCommand>(
       applied?.(command, { results, changes: results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)) });
     return 0;
   });
+}
+
+/** The plans of several hosts, equal ones together, and the order in which the hosts would be changed. */
+async function linesOfHosts(
+  results: readonly WorkflowResult[],
+  { batches }: Pick<HostsResult, 'batches'>,
+  output: PlanRequest,
+): Promise<readonly Text[]> {
+  const { foldedPlanLines, orderLine } = await import('./fleet-report.ts');
+  return [...foldedPlanLines(results.map(({ host }) => host).filter(hasChangesOrDeferred), output), ...orderLine(batches)];
 }
 
 /** The hosts as their page shows them. */

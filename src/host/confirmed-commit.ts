@@ -117,8 +117,7 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       if (gone instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
       if (isLocked) return error;
       const cause = isAppError(error) ? (error.problems[0]?.message ?? null) : null;
-      const message = `rolling back to the previous files${applied ? '' : ', if the change has begun'}`;
-      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message, data: { cause } });
+      reporter.report({ ...rollbackStarted(applied, cause), ...about });
       try {
         return await revert(error, phase, context, { applied, until: end + GRACE_MS });
       } catch (cause) {
@@ -130,6 +129,11 @@ function guard(phase: GuardedPhase, context: PhaseContext): OpenCommit {
       }
     },
   };
+}
+
+function rollbackStarted(applied: boolean, cause: string | null): ReportEvent {
+  const message = `rolling back to the previous files${applied ? '' : ', if the change has begun'}`;
+  return { level: 'warning', code: 'ROLLBACK_STARTED', message, data: { cause } };
 }
 
 function confirmed(unproven: string | undefined): ReportEvent {
