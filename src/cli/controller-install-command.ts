@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { InstallOnHostsRequest, UninstallFromHostsRequest } from '../fleet/use-cases/open-controller-install.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addHostOption, addSshOptions } from './options.ts';
 import type { Services } from './output/services.ts';
-import type { PlanRequest, WithPlan } from './output/show-plan.ts';
+import type { WithPlan } from './output/show-plan.ts';
 import {
   connectionRequest,
   flagList,
@@ -22,11 +23,7 @@ import {
 } from './request-parts.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
-interface ChangeRequest {
-  readonly cluster: KubeconfigRequest;
-  readonly dryRun: boolean;
-  readonly plan: PlanRequest;
-}
+type ChangeRequest = WithPlan<{ readonly cluster: KubeconfigRequest; readonly run: RunSettings }>;
 
 type HostsChange = WithPlan<InstallOnHostsRequest & UninstallFromHostsRequest>;
 
@@ -80,7 +77,7 @@ const INSTALL_EXAMPLES = `  # the image of the release, in a registry of your ow
 
 function changeRequest(args: readonly string[], options: CommandOptions, command: string): ChangeRequest {
   if (args.length > 0) throw usageError(`controller ${command} takes no arguments: ${args.join(' ')}`);
-  return { cluster: kubeconfigRequest(options), dryRun: options.dryRun === true, plan: planRequest(options) };
+  return { cluster: kubeconfigRequest(options), run: runRequest(options), plan: planRequest(options) };
 }
 
 /** Null: neither --host nor --fleet is given. */
@@ -142,34 +139,33 @@ async function runInstall(services: Services, request: ReturnType<typeof install
   return runOnHosts(services, onHosts, { title: 'controller install', open: (scope) => openInstallOnHosts(services, onHosts, scope) });
 }
 
-async function installInCluster(
-  services: Services,
-  { image, cluster: named, dryRun, plan: output }: ChangeRequest & { readonly image: string },
-): Promise<ExitCode> {
-  const { format, verbosity } = output;
-  if (dryRun && format !== 'text') {
+async function installInCluster(services: Services, { image, ...request }: ChangeRequest & { readonly image: string }): Promise<ExitCode> {
+  const { run } = request;
+  const { format, verbosity } = request.plan;
+  if (run.dryRun && format !== 'text') {
     const { controllerObjects } = await import('../rollouts/install/controller-objects.ts');
     const { renderManifests } = await import('./output/show-document.ts');
     services.output.document(renderManifests(controllerObjects(image), format));
     return 0;
   }
-  const [{ openCluster }, { applyObjects, planInstallation }, { showClusterPlan }] = await Promise.all([
+  const [{ openCluster }, { applyObjects, planInstallation }, { showOrApply }] = await Promise.all([
     import('../kubeadm/use-cases/open-cluster.ts'),
     import('../rollouts/use-cases/install-controller.ts'),
     import('./output/show-plan.ts'),
   ]);
   const reporter = services.reporter({ verbosity, format: 'text' });
-  const { cluster, warnings } = await openCluster(services, named, { dryRun, writes: reporter });
+  const { cluster, warnings } = await openCluster(services, request.cluster, { ...run, writes: reporter });
   try {
     const plan = await planInstallation(cluster, image);
-    if (dryRun) return showClusterPlan(services, output, { phase: 'controller', plans: [plan], cluster, warnings });
-    await applyObjects(cluster as Cluster, plan, reporter);
-    services.output.stdout(
-      plan.noop === undefined
-        ? 'The objects of the controller are applied. Wait for its pods: kubectl -n kubeletadm-system rollout status deployment/kubeletadm-controller\n'
-        : `Nothing to do: ${plan.noop}.\n`,
-    );
-    return 0;
+    return await showOrApply(services, request, { phase: 'controller', plans: [plan], cluster, warnings }, async () => {
+      await applyObjects(cluster as Cluster, plan, reporter);
+      services.output.stdout(
+        plan.noop === undefined
+          ? 'The objects of the controller are applied. Wait for its pods: kubectl -n kubeletadm-system rollout status deployment/kubeletadm-controller\n'
+          : `Nothing to do: ${plan.noop}.\n`,
+      );
+      return 0;
+    });
   } finally {
     await cluster?.close();
   }
@@ -190,20 +186,21 @@ async function runUninstall(services: Services, request: ReturnType<typeof unins
 
 async function uninstallFromCluster(
   services: Services,
-  { removesDefinition, cluster: named, dryRun, plan: output }: ChangeRequest & { readonly removesDefinition: boolean },
+  { removesDefinition, ...request }: ChangeRequest & { readonly removesDefinition: boolean },
 ): Promise<ExitCode> {
-  const [{ withCluster }, { applyObjects, planRemoval }, { showClusterPlan }] = await Promise.all([
+  const [{ withCluster }, { applyObjects, planRemoval }, { showOrApply }] = await Promise.all([
     import('../kubeadm/use-cases/lazy-cluster.ts'),
     import('../rollouts/use-cases/install-controller.ts'),
     import('./output/show-plan.ts'),
   ]);
-  const reporter = services.reporter({ verbosity: output.verbosity, format: 'text' });
+  const reporter = services.reporter({ verbosity: request.plan.verbosity, format: 'text' });
   const uninstall = async (cluster: Cluster): Promise<ExitCode> => {
     const { plan, left } = await planRemoval(cluster, { removesDefinition });
-    if (dryRun) return showClusterPlan(services, output, { phase: 'controller', plans: [plan], cluster });
-    await applyObjects(cluster, plan, reporter);
-    services.output.stdout(`${[...(plan.noop === undefined ? [] : [`Nothing to do: ${plan.noop}.`]), ...left].join('\n')}\n`);
-    return 0;
+    return showOrApply(services, request, { phase: 'controller', plans: [plan], cluster }, async () => {
+      await applyObjects(cluster, plan, reporter);
+      services.output.stdout(`${[...(plan.noop === undefined ? [] : [`Nothing to do: ${plan.noop}.`]), ...left].join('\n')}\n`);
+      return 0;
+    });
   };
-  return withCluster(services, named, uninstall, reporter);
+  return withCluster(services, request.cluster, uninstall, reporter);
 }

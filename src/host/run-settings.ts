@@ -51,6 +51,11 @@ export function withDocument(
   };
 }
 
+/** The request of a run that only plans. */
+export function toPlan<R extends { readonly run: RunSettings }>(request: R): R {
+  return { ...request, run: { ...request.run, dryRun: true } };
+}
+
 /** Whether the name that a user gave selects a phase: its own name, or the name of its parent. */
 export function isSelectedBy(phase: string, name: string): boolean {
   return phase === name || phase.startsWith(`${name}/`);

@@ -1,8 +1,8 @@
 import { declined } from '../../base/errors.ts';
+import { toPlan } from '../../host/run-settings.ts';
 import { targetName } from '../host-target.ts';
 import type { HostOutcome } from '../run/fleet.ts';
 import { exactTasks, withPlanned } from './approve-plan.ts';
-import { toPlan } from './fleet-request.ts';
 import { failureOf, type HostsCommand, type HostsResult, type HostsSettings, runTargets } from './run-hosts.ts';
 
 /**

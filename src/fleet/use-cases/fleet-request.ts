@@ -1,4 +1,4 @@
-import type { RunSettings } from '../../host/run-settings.ts';
+import { type RunSettings, toPlan } from '../../host/run-settings.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/node/check-config-source.ts';
 import type { RulesRequest } from './fleet-rules.ts';
@@ -28,11 +28,6 @@ export interface FleetRunRequest extends FleetHostsRequest {
   /** Path of a bundle whose images and files the hosts get. Undefined: none. */
   readonly bundle?: string | undefined;
   readonly verbosity: number;
-}
-
-/** The request of a run that only plans. */
-export function toPlan<R extends Pick<FleetRunRequest, 'run'>>(request: R): R {
-  return { ...request, run: { ...request.run, dryRun: true } };
 }
 
 /** The request of a run that compares hosts: a field that a ConfigMap overrides is drift, and no failure. */

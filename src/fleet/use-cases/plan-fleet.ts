@@ -1,5 +1,6 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { toPlan } from '../../host/run-settings.ts';
 import type { DrainForecastDocument } from '../../maintenance/forecast/forecast-document.ts';
 import type { PlannedBatch } from '../../maintenance/next-step.ts';
 import { formatAmount } from '../amount.ts';
@@ -21,7 +22,7 @@ import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failu
 import { planHosts } from '../run/plan-hosts.ts';
 import { hasOrder, plannedBatches } from '../run/planned-batches.ts';
 import type { PlanToApprove } from './approve-plan.ts';
-import { type FleetRunRequest, toPlan } from './fleet-request.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';

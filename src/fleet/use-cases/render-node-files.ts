@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
+import { type RunSettings, toPlan } from '../../host/run-settings.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
@@ -13,7 +13,6 @@ import { type DesignedFirstNode, designFirstNode, observeClusterSettings } from 
 import type { NodeOptions } from '../../kubeadm/workflows/node/node-options.ts';
 import { observeNode } from '../../kubeadm/workflows/node/observe-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { toPlan } from './fleet-request.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
 
