@@ -6,8 +6,6 @@ import type { HostKeys } from './ssh/host-keys.ts';
 import type { SshConfig, SshOverrides } from './ssh/resolve-target.ts';
 import type { SshOptions, SshTarget } from './ssh/target.ts';
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
 /**
  * SSH access to all hosts of the process: shared parts (configuration, known hosts, private keys, jump hosts)
  * are read, requested and connected once. The SSH code is loaded with the first connection.
@@ -22,7 +20,7 @@ export interface SshAccess {
  * Creates the SSH access of this process.
  * @param notify receives warnings, line by line
  */
-export function sshAccess(env: Variables, notify: (line: string) => void): SshAccess {
+export function sshAccess(env: Readonly<Record<string, string | undefined>>, notify: (line: string) => void): SshAccess {
   const configs = new Map<string | undefined, Promise<SshConfig>>();
   let parts: ReturnType<typeof load> | null = null;
   const loaded = (): ReturnType<typeof load> => {
@@ -67,7 +65,7 @@ export function sshAccess(env: Variables, notify: (line: string) => void): SshAc
   };
 }
 
-async function load(env: Variables, notify: (line: string) => void) {
+async function load(env: Readonly<Record<string, string | undefined>>, notify: (line: string) => void) {
   const [{ sshShared, sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem, usageError }] = await Promise.all([
     import('./ssh/adapters/transport-ssh.ts'),
     import('./ssh/adapters/known-hosts.ts'),

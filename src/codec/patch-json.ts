@@ -30,8 +30,6 @@ interface Operation {
   readonly value: Mutable;
 }
 
-type Container = MutableObject | Mutable[];
-
 function readOperation(value: Mutable, place: string): Operation {
   if (value !== null && !isMutableObject(value)) throw patchInvalid(`${place} must be an object, not ${describeType(value)}`);
   const text = (key: string): string | undefined => (typeof value?.[key] === 'string' ? value[key] : undefined);
@@ -98,7 +96,7 @@ function test(document: Document, operation: Operation): void {
 }
 
 interface Location {
-  readonly container: Container;
+  readonly container: MutableObject | Mutable[];
   readonly key: string;
   readonly operation: Operation;
 }
@@ -126,7 +124,7 @@ function locate(document: Document, field: 'path' | 'from', operation: Operation
     if (typeof at !== 'object' || at === null)
       throw patchNotApplicable(`${operation.label}: cannot change ${pointer}: ${part} is ${describeType(at)}`);
   }
-  return { container: at as Container, key, operation };
+  return { container: at as MutableObject | Mutable[], key, operation };
 }
 
 function unescapePart(part: string): string {

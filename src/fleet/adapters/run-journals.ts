@@ -47,13 +47,11 @@ async function begin(directory: string, started: Date): Promise<RunJournal> {
   }
 }
 
-type File = Awaited<ReturnType<typeof open>>;
-
 /**
  * Entries that arrive during a write are written together next: a thousand hosts do not cause a thousand
  * writes.
  */
-function journalOver(path: string, file: File): RunJournal {
+function journalOver(path: string, file: Awaited<ReturnType<typeof open>>): RunJournal {
   let pending = '';
   let next: Promise<void> | null = null;
   let last: Promise<void> = Promise.resolve();

@@ -132,10 +132,8 @@ async function readJob(
       hint: 'Use a Secret of the cluster, e.g. with valueFrom.secretKeyRef',
     });
   const own = isJsonObject(job.metadata) && typeof job.metadata.namespace === 'string' ? job.metadata.namespace : 'default';
-  return { manifest: job as PreparedManifest, namespace: namespace ?? own };
+  return { manifest: job as NonNullable<PreparedGate['job']>['manifest'], namespace: namespace ?? own };
 }
-
-type PreparedManifest = NonNullable<PreparedGate['job']>['manifest'];
 
 /** Whether a variable of a container, `{name: DB_PASSWORD, value: ...}`, has a text that looks like a secret. */
 function hasSecretVariable(value: Json): boolean {

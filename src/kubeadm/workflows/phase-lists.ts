@@ -17,8 +17,6 @@ export type PhasedCommand = 'init' | 'join' | 'reset' | 'upgrade apply' | 'upgra
 /** The phases of each command, in order. */
 export type PhaseLists = Readonly<Record<PhasedCommand, readonly PhaseHelp[]>>;
 
-type Phases = Pick<Workflow<never, never>, 'phases'>;
-
 /** The phases of each command, from its workflows. */
 export const PHASE_LISTS: PhaseLists = {
   init: phasesOf(initWorkflow),
@@ -33,7 +31,7 @@ export const PHASE_LISTS: PhaseLists = {
  * @param whole the workflow with all phases
  * @param part another workflow of the command, which runs unless the condition holds
  */
-function phasesOf(whole: Phases, part = whole, condition = ''): readonly PhaseHelp[] {
+function phasesOf(whole: Pick<Workflow<never, never>, 'phases'>, part = whole, condition = ''): readonly PhaseHelp[] {
   const phases = whole.phases.map(({ name, short }): PhaseHelp => {
     const isShared = part.phases.some((phase) => phase.name === name);
     return { name, short: isShared ? short : `${short} (only ${condition})` };

@@ -135,14 +135,12 @@ async function holdWhenFree(
   }
 }
 
-type Ended = 'drained' | 'timeout' | 'permission' | 'lost';
-
 async function evictPods(
   { cluster, run, signal, reporter }: DrainPorts,
   node: string,
   { rules, timeoutMs }: DrainSettings,
   isOurs: boolean,
-): Promise<{ readonly ended: Ended; readonly state: DrainState }> {
+): Promise<{ readonly ended: 'drained' | 'timeout' | 'permission' | 'lost'; readonly state: DrainState }> {
   const { clock } = run;
   const now = (): number => clock.now().getTime();
   let state = startDrain(now(), rules, timeoutMs);

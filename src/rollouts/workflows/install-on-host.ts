@@ -97,8 +97,6 @@ const FACTS = combineFacts({
   ),
 });
 
-type HostFacts = ReturnType<typeof FACTS.parse>;
-
 async function prepareInstall(context: ClusterContext, options: InstallOnHostOptions): Promise<Prepared<InstallInput>> {
   const { host, cluster, signal } = context;
   const { trust, nodeName: named, program, templates } = options;
@@ -144,7 +142,7 @@ async function prepareInstall(context: ClusterContext, options: InstallOnHostOpt
 const OLDEST_SYSTEMD = 247;
 
 function refuseHost(
-  { os, systemd }: HostFacts,
+  { os, systemd }: ReturnType<typeof FACTS.parse>,
   endpoint: ReturnType<typeof apiEndpointOf>,
   refuse: (code: string, message: string, hint: string) => void,
 ): void {
@@ -176,7 +174,7 @@ interface DesiredKubeconfig {
  */
 async function prepareKubeconfig(
   context: ClusterContext,
-  { facts, issuer, ...desired }: DesiredKubeconfig & { readonly facts: HostFacts; readonly issuer: CertificateIssuer },
+  { facts, issuer, ...desired }: DesiredKubeconfig & { readonly facts: ReturnType<typeof FACTS.parse>; readonly issuer: CertificateIssuer },
 ): Promise<{ readonly files: readonly DesiredFile[] } | { readonly problem: Problem }> {
   const { host, signal } = context;
   const { cluster, server, user } = desired;

@@ -108,14 +108,12 @@ export const backupControlPlane = definePhase<BackupControlPlaneInput, BackupFac
   },
 });
 
-type Found = (path: string) => FileFact | null;
-
-function stateOf(record: UpgradeRecord | null, found: Found, name: StaticPodName) {
+function stateOf(record: UpgradeRecord | null, found: (path: string) => FileFact | null, name: StaticPodName) {
   return recordedManifest(record, name, found(manifestPath(name))?.content ?? null);
 }
 
 /** The directories whose copy of the etcd data is older than the upgrade of etcd; null: a fresh copy is necessary. */
-function keptEtcdCopy(record: UpgradeRecord | null, found: Found): UpgradeBackup | null {
+function keptEtcdCopy(record: UpgradeRecord | null, found: (path: string) => FileFact | null): UpgradeBackup | null {
   const entry = record?.components.get('etcd');
   const content = found(manifestPath('etcd'))?.content;
   if (record === null || record.etcd === null || entry === undefined || content === undefined) return null;
