@@ -51,10 +51,7 @@ export async function runOnHosts<Command extends HostsCommand>(
     readonly afterwards?: (command: Command) => void | Promise<void>;
     readonly applied?: (
       command: Command,
-      done: {
-        readonly results: readonly WorkflowResult[];
-        readonly changes: readonly Change[];
-      },
+      done: { readonly results: readonly WorkflowResult[]; readonly changes: readonly Change[] },
     ) => void;
     readonly page?: RunPage | null;
   },
