@@ -63,7 +63,7 @@ export interface Cluster {
    */
   evict(
     pod: { readonly namespace: string; readonly name: string; readonly uid: string },
-    options?: { readonly gracePeriodSeconds?: number | undefined; readonly dryRun?: boolean },
+    options?: { readonly gracePeriodSeconds?: number | undefined },
   ): Promise<EvictionResult>;
   /**
    * Events after `resourceVersion`, until an end of the stream. Throws CLUSTER_GONE when it has expired: list

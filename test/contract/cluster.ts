@@ -520,7 +520,6 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
     describe('evict', () => {
       it('deletes a pod without a budget, and reports one that does not exist', async () => {
         const pod = await runningPod(cluster, 'evict-1', {});
-        expect(await cluster.evict(pod, { dryRun: true })).toEqual({ kind: 'evicted' });
         expect(await cluster.evict({ ...pod, uid: '00000000-0000-0000-0000-000000000000' })).toMatchObject({
           kind: 'refused',
           httpStatus: 409,

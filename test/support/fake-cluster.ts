@@ -134,7 +134,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
         const answer = registry.delete(type, atOf(type, ref), {}, { user });
         return answer.kind === 'Status' ? removedObject(ref, old.metadata.uid) : (answer as KubeObject);
       }),
-    evict: async ({ namespace, name, uid }, { gracePeriodSeconds, dryRun = false } = {}) => {
+    evict: async ({ namespace, name, uid }, { gracePeriodSeconds } = {}) => {
       const what = `evict Pod ${namespace}/${name}`;
       const pods = typeOf(store, { apiVersion: 'v1', kind: 'Pod' });
       enter(what);
@@ -143,7 +143,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
       const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
       try {
         allow(store, user, pods, { apiVersion: 'v1', kind: 'Pod', namespace, name, verb: 'create', subresource: 'eviction' });
-        evictPod({ store, registry, now: now() }, { namespace, name }, body, { user, dryRun });
+        evictPod({ store, registry, now: now() }, { namespace, name }, body, { user });
         return { kind: 'evicted' };
       } catch (error) {
         if (!(error instanceof StatusError)) throw error;

@@ -167,9 +167,8 @@ function deletedAs(type: ResourceType, ref: Parameters<Cluster['delete']>[0]) {
 const EVICTION_VERSIONS = ['policy/v1', 'policy/v1beta1'] as const;
 
 async function evict(sender: Sender, { namespace, name, uid }: Parameters<Cluster['evict']>[0], options: Parameters<Cluster['evict']>[1]) {
-  const { gracePeriodSeconds, dryRun = false } = options ?? {};
   const what = `evict Pod ${namespace}/${name}`;
-  const deleteOptions = { preconditions: { uid }, ...present({ gracePeriodSeconds }), ...(dryRun ? { dryRun: ['All'] } : {}) };
+  const deleteOptions = { preconditions: { uid }, ...present({ ...options }) };
   const path = resourcePath(resourceOf('v1', 'Pod') as ResourceType, { namespace, name, subresource: 'eviction' });
   const [newer, older] = EVICTION_VERSIONS;
   for (const apiVersion of [newer, older]) {
