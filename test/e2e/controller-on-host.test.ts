@@ -102,14 +102,6 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the controller as a 
     expect(words).toMatch(
       / controller --kubeconfig \/run\/credentials\/kubeletadm-controller\.service\/kubeconfig --listen 127\.0\.0\.1:10247 $/,
     );
-    console.log(
-      (
-        await lab.query(
-          'node1',
-          'systemd-analyze security --no-pager kubeletadm-controller | tail -1; systemctl show -p MemoryCurrent kubeletadm-controller',
-        )
-      ).trim(),
-    );
   });
 
   it('acts with the rights of its user; the other host takes over', async () => {

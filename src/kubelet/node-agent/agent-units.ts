@@ -27,8 +27,10 @@ export function renderPointerDropIn(templates: Templates, directory: string, com
   return String(renderTemplate(templates, POINTER_DROP_IN, { pointerFile: pointerFile(directory), command }));
 }
 
-/** Directories hidden by ProtectHome. */
-const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
+/** Whether a word of a command is a path that ProtectHome hides. */
+export function isAtHome(word: string): boolean {
+  return /^(?:\/home|\/root|\/run\/user)\//.test(word);
+}
 
 /**
  * The unit of the agent. Agent and kubelet do not depend on each other, and the agent is always restarted.
@@ -54,7 +56,7 @@ export function renderAgentUnit(
     ...input,
     staticPods: MANIFESTS_DIR,
     comment: keepsDropInDirectory ? KEEP_DROP_IN_DIRECTORY_MARKER : null,
-    isAtHome: input.command.some((word) => HOMES.test(word)),
+    isAtHome: input.command.some(isAtHome),
   };
   return String(renderTemplate(templates, AGENT_UNIT, context));
 }

@@ -30,6 +30,7 @@ import { apiEndpointOf } from '../../kubeadm/upgrade/static-pod-state.ts';
 import { issueKubeconfig } from '../../kubeadm/workflows/certificates/issue-kubeconfig.ts';
 import { readClusterConfiguration } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
+import { isAtHome } from '../../kubelet/node-agent/agent-units.ts';
 import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
 import { describeCertificate } from '../../x509/describe-certificate.ts';
 import { certificateOrWhy } from '../../x509/read-certificate.ts';
@@ -118,6 +119,13 @@ async function prepareInstall(context: ClusterContext, options: InstallOnHostOpt
     { program: { ...program, directory: CONTROLLER_DIRECTORY }, machine: facts.os.machine, subject: 'the controller' },
     refuse,
   );
+  const hidden = installed?.command.find(isAtHome);
+  if (hidden !== undefined)
+    refuse(
+      'NODE_JS_MISSING',
+      `${hidden} is below a home directory, which the user of the controller cannot read`,
+      'Install Node.js for all users, or pass the path of another one with --node-js',
+    );
   const { model, warnings } = await readClusterConfiguration(cluster);
   const node = identified.claim;
   const prepared = { warnings, refusals, node };

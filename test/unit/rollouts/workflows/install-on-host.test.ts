@@ -57,12 +57,13 @@ interface WorldOptions {
   readonly name?: string;
   readonly cluster?: ReturnType<typeof newCluster>;
   readonly commands?: Readonly<Record<string, Partial<CommandFact>>>;
+  readonly nodeJs?: string;
   /** The answer of `/readyz` of a running controller. */
   readonly ready?: number;
 }
 
 /** A control plane of kubeadm. */
-function world({ name = 'cp-1', cluster = newCluster(), commands = {}, ready = 200 }: WorldOptions = {}) {
+function world({ name = 'cp-1', cluster = newCluster(), commands = {}, ready = 200, nodeJs = '/usr/bin/node' }: WorldOptions = {}) {
   const clock = fakeClock(NOW);
   const host: FakeHost = fakeHost({
     name,
@@ -70,7 +71,7 @@ function world({ name = 'cp-1', cluster = newCluster(), commands = {}, ready = 2
     commands: {
       sh: (words, stdin) => {
         if (isProof(words)) return provesNode(CREDENTIALS.get(name) as never, stdin);
-        return words[2]?.includes('command -v "$n"') ? { stdout: '/usr/bin/node v22.1.0\n' } : { exitCode: 127 };
+        return words[2]?.includes('command -v "$n"') ? { stdout: `${nodeJs} v22.1.0\n` } : { exitCode: 127 };
       },
       id: { stdout: '0\n' },
       uname: ([, what]) => ({ stdout: what === '-n' ? `${name}\n` : 'x86_64\n' }),
@@ -232,7 +233,9 @@ describe('controller install on a host', () => {
     await w.install();
     const before = certificate(w.host);
     change(w.host);
-    expect(kinds(await w.install())).toEqual(['write-file', 'restart-unit']);
+    const done = await w.install();
+    expect(kinds(done)).toEqual(['write-file', 'restart-unit']);
+    expect(JSON.stringify([planDocument([done.host], []), w.reporter.events])).not.toMatch(/PRIVATE KEY|client-key-data/);
     expect(w.host.files.get(CONF)?.mode).toBe(0o600);
     expect(certificate(w.host).x509.serialNumber).not.toBe(before.x509.serialNumber);
     expect(kinds(await w.install())).toEqual([]);
@@ -244,6 +247,11 @@ describe('controller install on a host', () => {
       'an old systemd',
       { commands: { 'systemctl --version': { stdout: 'systemd 239\n' } } },
       /needs systemd 247 or later .* the host has systemd 239/,
+    ],
+    [
+      'Node.js in a home directory',
+      { nodeJs: '/root/.nvm/node' },
+      /\/root\/\.nvm\/node is below a home directory, which the user of the controller cannot read/,
     ],
     ['a user without root', { commands: { id: { stdout: '1000\n' } } }, /not root/],
     [

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isClusterChange } from '../../../../../src/host/plan/change.ts';
 import type { KubeObject } from '../../../../../src/kube/object.ts';
 import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { fakeUnit } from '../../../../support/fake-units.ts';
 import { THOROUGH } from '../../../../support/thorough.ts';
 import { COMPONENTS, type Component, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 import { withRun } from '../../../../support/with-run.ts';
@@ -234,6 +235,19 @@ describe('a continued upgrade', () => {
     const before = world.host.text('/etc/kubernetes/admin.conf');
     await world.apply();
     expect(world.host.text('/etc/kubernetes/admin.conf')).not.toBe(before);
+  });
+
+  it('renews the kubeconfig of a controller on the host, and restarts it', async () => {
+    const path = '/etc/kubernetes/kubeletadm-controller.conf';
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    const found = world.host.files.get('/etc/kubernetes/admin.conf');
+    if (found === undefined) throw new Error('no admin.conf');
+    world.host.files.set(path, found);
+    const unit = fakeUnit({ activeState: 'active', subState: 'running' });
+    world.host.units.set('kubeletadm-controller', unit);
+    await world.apply();
+    expect(world.host.text(path)).not.toBe(found.content);
+    expect(unit.starts).toBe(1);
   });
 
   it('does not roll back a component that was verified', async () => {
