@@ -157,12 +157,13 @@ describe('npm run build:package', () => {
     expect(executed).toEqual([]);
   }, 120_000);
 
-  it('builds an agent program with only the commands of a node, in one file', () => {
+  it('builds an agent program with only the commands of hosts, in one file', () => {
     const copy = join(elsewhere, 'agent.mjs');
     copyFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'), copy);
     const run = (...argv: readonly string[]) => spawnSync(process.execPath, [copy, ...argv], { cwd: elsewhere, env: {}, encoding: 'utf8' });
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
     expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--node-name'), stderr: '' });
+    expect(run('controller', '--help')).toMatchObject({ status: 0, stdout: expect.not.stringContaining('install'), stderr: '' });
     expect(run('fleet')).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown command') });
   });
 
