@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { conditionOf } from '../../src/kube/node-conditions.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
@@ -186,6 +187,40 @@ describe('a rollout', () => {
         expect([cordoned, await podNames(world)]).toEqual([['n1', 'n2'], []]);
       },
     );
+
+    it('marks all nodes that will be drained before the first drain, and others no longer', async () => {
+      const world = await withPods();
+      const marked = async (): Promise<readonly string[]> =>
+        (await world.cluster.list({ apiVersion: 'v1', kind: 'Node' })).items.flatMap((node) =>
+          conditionOf(node, 'MaintenancePlanned')?.status === 'True' ? [node.metadata.name] : [],
+        );
+      const seen: string[] = [];
+      world.fleet.cluster.store.subscribe(({ object }) => {
+        if (object.kind !== 'Node') return;
+        const word = isCordoned(object) ? 'cordoned' : conditionOf(object, 'MaintenancePlanned') === null ? 'other' : 'marked';
+        seen.push(`${object.metadata.name} ${word}`);
+      });
+      await world.create('pods', spec(1, { ...DRAIN, paused: true }));
+      const controller = world.controller();
+      await controller.run(5);
+      expect(await marked()).toEqual(['n1', 'n2']);
+      await world.patch('pods', { payload: { overlay: { maxPods: null, topologyManagerScope: null, containerLogMaxFiles: 6 } } });
+      await controller.run(5);
+      expect(await marked()).toEqual([]);
+      await world.patch('pods', { payload: DRAIN.payload });
+      await controller.run(5);
+      controller.isLeader = false;
+      await world.cluster.delete(rolloutRef('pods'));
+      await world.controller().run(2);
+      expect(await marked()).toEqual([]);
+      seen.length = 0;
+      await world.create('again', spec(1, DRAIN));
+      await world.controller().run(120);
+      expect(await reason(world, 'again')).toBe('Complete Ready: Complete');
+      expect(seen.indexOf('n2 marked')).toBeGreaterThan(-1);
+      expect(seen.indexOf('n2 marked')).toBeLessThan(seen.indexOf('n1 cordoned'));
+      expect(await marked()).toEqual([]);
+    });
 
     it('changes the next node when replacements of the evicted pods are Ready, or after settleSeconds', async () => {
       for (const [settleSeconds, from, to] of [

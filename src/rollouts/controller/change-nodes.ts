@@ -9,6 +9,7 @@ import type { Impact } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import { giveBack } from '../../maintenance/drain/drain-node.ts';
+import { type PlannedDrains, plannedDrains } from '../../maintenance/drain/planned-drains.ts';
 import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained.ts';
 import type { Rollout } from '../api/rollout.ts';
 import { sourceText } from '../reconcile/observed.ts';
@@ -51,6 +52,9 @@ export class NodeChanges {
   readonly #busy = new Map<string, Promise<void>>();
   /** Failed attempts, with the time of the next one. */
   readonly #issues = new Map<string, { readonly why: string; readonly attempts: number; readonly nextAt: number }>();
+  /** The nodes of a revision that will be drained are marked before the first drain. */
+  #planned: { readonly revision: string; readonly drains: PlannedDrains } | null = null;
+  #marked: Promise<void> = Promise.resolve();
   readonly #ended: () => void;
   readonly #closed = new AbortController();
 
@@ -70,8 +74,16 @@ export class NodeChanges {
     return this.#issues.get(name)?.why ?? null;
   }
 
+  /** Sets MaintenancePlanned on nodes that will be drained, once for each revision. */
+  mark(revision: string, names: readonly string[]): void {
+    if (this.#planned?.revision !== revision) this.#planned = { revision, drains: plannedDrains(this.#run()) };
+    const earlier = this.#marked;
+    this.#marked = this.#planned.drains.add(this.#ports.cluster, names).then(() => earlier);
+  }
+
   /** Resolves when no change is being executed. */
   async settled(): Promise<void> {
+    await this.#marked;
     while (this.#busy.size > 0) await Promise.all(this.#busy.values());
   }
 
@@ -93,6 +105,7 @@ export class NodeChanges {
           await planMissingRights(cluster, { nodes: [config], namespace: desired.namespace, reporter, checksNew: true }),
           reporter,
         );
+      await this.#marked;
       await this.#takeOutOfService(name, how);
       const recorded = {
         id: how.revision,

@@ -16,6 +16,7 @@ import { type ChangePorts, holdOf, NodeChanges } from './change-nodes.ts';
 import { checkNodes } from './check-nodes.ts';
 import type { Leadership } from './lease.ts';
 import type { ControllerMetrics } from './metrics.ts';
+import { removeMarks } from './planned-marks.ts';
 import { ensureRevision, revisionOf } from './revision.ts';
 import { type Selection, selectNodes } from './select.ts';
 
@@ -90,6 +91,9 @@ export class RolloutController {
   readonly #configs = new WeakMap<KubeObject, NodeConfig>();
   /** The validations to start after a step: they take processor time, and decisions about other rollouts do not wait for them. */
   readonly #checks: (() => void)[] = [];
+  /** The nodes that each rollout will drain, by the id of its cordons; null: not known yet. */
+  readonly #drains = new Map<string, ReadonlySet<string> | null>();
+  #unmarking: Promise<void> | null = null;
 
   constructor(ports: ChangePorts, leadership: Leadership, options: ControllerOptions) {
     this.#ports = ports;
@@ -125,7 +129,9 @@ export class RolloutController {
     metrics.show(rollouts);
     let requeueMs = RETRY_MS;
     const seen = { nodes: new Map(view.nodes.map((node) => [node.metadata.name, node])), events: eventsByNode(view.events) };
+    this.#drains.clear();
     for (const selection of selectNodes(rollouts, view.nodes)) {
+      this.#drains.set(holdOf(selection.rollout), null);
       const startedAt = this.#steadyMs();
       try {
         requeueMs = Math.min(requeueMs, (await this.#reconcile(selection, seen)) ?? RETRY_MS);
@@ -142,6 +148,7 @@ export class RolloutController {
         metrics.reconciled((this.#steadyMs() - startedAt) / 1000);
       }
     }
+    this.#unmarking ??= removeMarks(this.#ports.cluster, view.nodes, new Map(this.#drains)).finally(() => (this.#unmarking = null));
     for (const start of this.#checks.splice(0)) start();
     return requeueMs;
   }
@@ -159,7 +166,11 @@ export class RolloutController {
   /** Resolves when no change or check is being executed. */
   async settled(): Promise<void> {
     const memories = [...this.#memory.values()];
-    await Promise.all([...this.#background, ...memories.flatMap(({ changes, gates }) => [changes.settled(), gates.settled()])]);
+    await Promise.all([
+      this.#unmarking,
+      ...this.#background,
+      ...memories.flatMap(({ changes, gates }) => [changes.settled(), gates.settled()]),
+    ]);
   }
 
   /** A watch keeps the object of an unchanged Node. Steps are frequent, because all kubelets send heartbeats. */
@@ -191,6 +202,7 @@ export class RolloutController {
     };
     const decision = reconcile(observed);
     await this.#writeStatus(rollout, decision, memory);
+    this.#drains.set(holdOf(rollout), decision.drains && new Set(decision.drains));
     if (decision.isFinalized) await this.#finalize(rollout, memory);
     else this.#act(observed, decision, memory);
     if (decision.isComplete && memory.record !== null && memory.record.previous.size > 0) {
@@ -295,8 +307,9 @@ export class RolloutController {
     return this.#ports.cluster.patch(rolloutRef(name), 'merge', { metadata: { resourceVersion }, status }, { subresource: 'status' });
   }
 
-  #act({ rollout, revision, nodes, checks }: Observed, { assign, uncordon, gate, check }: Decision, memory: Memory): void {
+  #act({ rollout, revision, nodes, checks }: Observed, { assign, drains, uncordon, gate, check }: Decision, memory: Memory): void {
     const { changes, record } = memory;
+    if (drains !== null) changes.mark(revision.name, drains);
     const configs = new Map(nodes.map(({ name, assessed }) => [name, assessed.config]));
     const { drain } = rollout.spec.strategy;
     for (const change of assign) {

@@ -1,3 +1,4 @@
+import { needsDrain } from '../../host/plan/impact.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
 import { isControlPlaneNode } from '../../kube/node-place.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
@@ -14,6 +15,8 @@ export interface Decision {
   readonly status: RolloutStatus;
   /** Nodes in progress whose assignment differs, which the status records. All may be assigned again after a restart. */
   readonly assign: readonly { readonly name: string; readonly desired: ConfigSource | null; readonly before: ConfigSource | null }[];
+  /** Nodes that will be drained, or are being drained; null: not all are validated yet. */
+  readonly drains: readonly string[] | null;
   /** Cordoned nodes whose change has ended. */
   readonly uncordon: readonly string[];
   /** A gate to attempt. */
@@ -37,11 +40,15 @@ export function reconcile(observed: Observed): Decision {
   const members = membersOf(observed, direction);
   const { rollout, revision, refusal, checks, now } = observed;
   // Also nodes in progress that are not assigned: checks are lost with a leader and with a change of the rollout.
-  const waiting = members.filter((member) => member.state === 'Pending' || assignmentOf(member).length > 0);
+  const isWaiting = (member: Member): boolean => member.state === 'Pending' || assignmentOf(member).length > 0;
+  const waiting = members.filter(isWaiting);
   const checkOf = ({ node, target }: Member): NodeCheck | undefined =>
     target == null ? undefined : checks.get(checkKey(node.assessed.config, target));
   const toCheck = direction === 'forward' ? waiting.filter((member) => checkOf(member)?.isStale ?? checkOf(member) === undefined) : [];
+  const drainOf = (member: Member): readonly string[] =>
+    (isWaiting(member) || member.node.isBusy) && needsDrain(checkOf(member)?.impact ?? null) ? [member.node.name] : [];
   const refused = direction === 'forward' ? waiting.filter((member) => (checkOf(member)?.refusal ?? null) !== null) : [];
+  const isRefused = refusal !== null || refused.length > 0;
   const plan =
     refusal === null ? planOf(observed, direction, members, { isOpen: toCheck.length + refused.length === 0, refused }) : NOTHING;
   const between = betweenOf(observed, members, plan);
@@ -72,6 +79,7 @@ export function reconcile(observed: Observed): Decision {
     status: statusOf(observed, next, situation),
     assign:
       refusal === null ? next.filter((member) => direction !== 'forward' || checkOf(member)?.refusal === null).flatMap(assignmentOf) : [],
+    drains: toCheck.length > 0 ? null : isRefused || stopped !== null || direction !== 'forward' ? [] : members.flatMap(drainOf),
     uncordon: members.flatMap(({ node, isReturned }) => (node.isHeld && isReturned && !node.isBusy ? [node.name] : [])),
     gate: between.run,
     check: refusal === null ? toCheck.map(({ node: { name }, target }) => ({ name, source: target as ConfigSource })) : [],
