@@ -71,7 +71,7 @@ export async function fleetMembers(
   const run = { ...request.run, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
-  const writing = hostWriteOptions(services, request);
+  const writing = hostWriteOptions(services, request.writing);
   const sources = await installSources(services, {
     file,
     clusterExceptions: shared.baseline.proxyExceptions,

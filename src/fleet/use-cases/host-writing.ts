@@ -1,4 +1,3 @@
-import type { RunSettings } from '../../host/run-settings.ts';
 import type { RunAttribution } from '../history/host-history.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { LockOwnerPorts } from '../ports.ts';
@@ -17,17 +16,14 @@ export interface WritingRequest {
   readonly note?: RunAttribution | undefined;
 }
 
-/**
- * Write options of each host; null in a dry run, for a root directory instead of a host, and for a command that takes no
- * lock (`writing` undefined).
- */
+/** Write options of each host; null for a root directory instead of a host, and for a command that takes no lock (`writing` undefined). */
 export function hostWriteOptions(
   { self, newId }: LockOwnerPorts,
-  { writing, run }: { readonly writing?: WritingRequest | undefined; readonly run: Pick<RunSettings, 'dryRun'> },
+  writing: WritingRequest | undefined,
 ): (target: HostTarget) => Promise<MemberWriteOptions | null> {
   let id: Promise<string> | undefined;
   return async ({ address, member, rootDir }) => {
-    if (rootDir !== undefined || writing === undefined || run.dryRun) return null;
+    if (rootDir !== undefined || writing === undefined) return null;
     const { breakLock, confirmMs } = writing;
     id ??= newId();
     const note = writing.note && { ...writing.note, run: writing.note.run ?? (await id) };

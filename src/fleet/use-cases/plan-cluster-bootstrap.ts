@@ -135,7 +135,7 @@ async function bootstrapMember(
     connect,
     cluster: null,
     clock: services.clock,
-    writing: await hostWriteOptions(services, request)(target),
+    writing: await hostWriteOptions(services, request.writing)(target),
     claims,
   });
 }

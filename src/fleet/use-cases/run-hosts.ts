@@ -208,7 +208,7 @@ export async function runHosts(
   observer: FleetPorts,
 ): Promise<FleetResult & Pick<HostsResult, 'drainForecast'>> {
   const claims = nodeClaims();
-  const writeOptions = hostWriteOptions(ports, { writing, run });
+  const writeOptions = hostWriteOptions(ports, writing);
   const draining = await drainingOf(ports, run, hosts.length);
   const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
   const members = await Promise.all(
