@@ -1,4 +1,3 @@
-import { isAppError } from '../base/errors.ts';
 import { groupBy } from '../base/group-by.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
@@ -34,8 +33,9 @@ export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retr
 function nextText(unfinished: readonly HostOutcome[], retryCommand: string): string {
   if (unfinished.length === 0) return '';
   const isRepeated = unfinished.some(({ status }) => status === 'refused' || status === 'rolled-back');
-  const isStale = unfinished.some(({ error }) => isAppError(error, 'PLAN_STALE'));
-  return `; ${isRepeated ? 'fix the causes, then run' : 'to continue'}: ${retryCommand}${isStale ? ' --replan' : ''}`;
+  // Only a saved plan is stale so that its hosts must be planned again; other runs always plan.
+  const replans = unfinished.some(({ error }) => error?.problems.some(({ hint = '' }) => hint.includes('--replan')));
+  return `; ${isRepeated ? 'fix the causes, then run' : 'to continue'}: ${retryCommand}${replans ? ' --replan' : ''}`;
 }
 
 /** `Gates: 3 passed, 1 failed (smoke-test after batch 2).`; no line without gates. */

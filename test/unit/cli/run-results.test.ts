@@ -164,7 +164,10 @@ took 7s; to continue: kubeletadm apply -f fleet.yaml --retry failed
     expect(shown([outcome('n1', 'rolled-back'), stopped])).toContain(
       'took 7s; fix the causes, then run: kubeletadm apply -f fleet.yaml --retry failed\n',
     );
-    const error = new AppError({ code: 'PLAN_STALE', message: 'the host changed' }, { exitCode: 3 });
+    const error = new AppError(
+      { code: 'PLAN_STALE', message: 'the host changed', hint: 'kubeletadm apply FILE --replan' },
+      { exitCode: 3 },
+    );
     expect(shown([{ ...outcome('n1', 'refused'), error }, stopped])).toMatch(/; fix the causes, then run: .* --retry failed --replan\n$/);
   });
 
