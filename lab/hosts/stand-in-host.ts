@@ -52,6 +52,8 @@ const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, p
 /** Higher than every process id of the local host. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
+/** What `systemctl show` prints for a unit that the host does not have. */
+const NO_UNIT = ['LoadState=not-found', 'ActiveState=inactive', 'SubState=dead', 'MainPID=0', 'NeedDaemonReload=no'];
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
 
@@ -180,7 +182,10 @@ export class StandInHost {
     if (verb === 'is-enabled') return print(this.#enabled ? 'enabled' : 'disabled');
     if (unit.startsWith('kubeletadm-revert')) return print();
     if (unit === AGENT_SERVICE || unit === `${AGENT_SERVICE}.service`) return this.#agentUnit(verb ?? '', args);
-    if (unit !== 'kubelet' && unit !== 'kubelet.service' && CHANGING.has(verb ?? '')) return print();
+    if (unit !== 'kubelet' && unit !== 'kubelet.service') {
+      if (CHANGING.has(verb ?? '')) return print();
+      if (verb === 'show') return print(...selected(NO_UNIT, args));
+    }
     if (verb === 'show') {
       this.#restartWhatCrashed();
       this.#showAge();

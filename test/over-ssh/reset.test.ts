@@ -78,8 +78,9 @@ describe('reset', { timeout: 120_000 }, () => {
   });
 
   it('shows the planned changes', async () => {
-    const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig, '--dry-run');
+    const { code, stdout, stderr } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig, '--dry-run');
     expect(code).toBe(0);
+    expect(stdout + stderr).not.toContain('controller');
     expect(stdout).toContain('- Node node2: --delete-node was given');
     expect(stdout).toContain('- /etc/kubernetes/kubelet.conf: ');
     expect(await node()).not.toBeNull();
