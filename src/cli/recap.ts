@@ -1,3 +1,4 @@
+import { isAppError } from '../base/errors.ts';
 import { groupBy } from '../base/group-by.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/run/fleet.ts';
@@ -21,7 +22,8 @@ interface RecapInput {
 /**
  * Prints the end of a run: the hosts that neither changed nor are up to date, by result (`refused: node[3:9] (7 hosts)`), the
  * number of hosts by result, and `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. The reasons follow
- * as errors. Hosts that were refused or rolled back would have the same result again: their causes must be fixed first.
+ * as errors. Hosts that were refused or rolled back would have the same result again, unless only their plan is stale: their causes
+ * must be fixed first.
  */
 export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retryCommand, elapsedMs, gates }: RecapInput): void {
   const unfinished = outcomes.filter(({ status }) => status !== 'changed' && status !== 'unchanged' && status !== 'pending');
@@ -30,9 +32,11 @@ export function showRecap({ output }: Pick<Services, 'output'>, { outcomes, retr
   output.stderr(joinLines([`took ${formatSeconds(elapsedMs)}${retryCommand === null ? '' : nextText(unfinished, retryCommand)}`]));
 }
 
+const REPEATED: ReadonlySet<HostOutcome['status']> = new Set(['refused', 'rolled-back']);
+
 function nextText(unfinished: readonly HostOutcome[], retryCommand: string): string {
   if (unfinished.length === 0) return '';
-  const isRepeated = unfinished.some(({ status }) => status === 'refused' || status === 'rolled-back');
+  const isRepeated = unfinished.some(({ status, error }) => REPEATED.has(status) && !isAppError(error, 'PLAN_STALE'));
   // Only a saved plan is stale so that its hosts must be planned again; other runs always plan.
   const replans = unfinished.some(({ error }) => error?.problems.some(({ hint = '' }) => hint.includes('--replan')));
   return `; ${isRepeated ? 'fix the causes, then run' : 'to continue'}: ${retryCommand}${replans ? ' --replan' : ''}`;

@@ -8,6 +8,7 @@ import { runResults } from '../../../src/cli/run-results.ts';
 import type { HostOutcome, HostStatus } from '../../../src/fleet/run/fleet.ts';
 import { problemsOf } from '../../../src/fleet/run/fleet-failure.ts';
 import type { HostSteps } from '../../../src/fleet/run/run-steps.ts';
+import { planStale } from '../../../src/host/apply-phases.ts';
 import type { HostChange } from '../../../src/host/plan/change.ts';
 
 const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' };
@@ -164,11 +165,16 @@ took 7s; to continue: kubeletadm apply -f fleet.yaml --retry failed
     expect(shown([outcome('n1', 'rolled-back'), stopped])).toContain(
       'took 7s; fix the causes, then run: kubeletadm apply -f fleet.yaml --retry failed\n',
     );
-    const error = new AppError(
-      { code: 'PLAN_STALE', message: 'the host changed', hint: 'kubeletadm apply FILE --replan' },
-      { exitCode: 3 },
-    );
-    expect(shown([{ ...outcome('n1', 'refused'), error }, stopped])).toMatch(/; fix the causes, then run: .* --retry failed --replan\n$/);
+  });
+
+  it.each([
+    ['a saved plan, which --replan replaces', 'saved', ' --replan'],
+    ['an approved plan, as each run makes a new one', 'approved', ''],
+  ] as const)('continues after the change of a host since %s', (_, plan, option) => {
+    const stale = { ...outcome('n1', 'refused'), error: planStale('n1', plan, { message: 'the host changed', exitCode: 3 }) };
+    const command = `kubeletadm apply -f fleet.yaml --retry failed${option}\n`;
+    expect(shown([stale, outcome('n2', 'not-started')])).toContain(`took 7s; to continue: ${command}`);
+    expect(shown([stale, outcome('n2', 'refused')])).toContain(`took 7s; fix the causes, then run: ${command}`);
   });
 
   it('and the errors of 40 hosts with one cause have at most 6 lines', () => {
