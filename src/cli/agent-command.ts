@@ -8,8 +8,9 @@ import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import { AGENT_IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import type { Services } from './output/services.ts';
-import { flagText, verbosityOf } from './request-parts.ts';
+import { verbosityOf } from './request-parts.ts';
 
 /** `agent`. */
 export function defineAgent(agent: Command, on: On): void {

@@ -6,8 +6,8 @@ import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { LISTEN_HELP, listenAddress } from './listen-options.ts';
+import { flagChoice, flagText } from './option-values.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
-import { flagChoice, flagText } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;

@@ -7,10 +7,11 @@ import type { BundleContent, BundleManifest } from '../host/bundle/manifest.ts';
 import { ARCHITECTURES, IMAGE_TOOLS } from '../host/bundle/options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import { flagChoice, flagList, flagText } from './option-values.ts';
 import { addImagesOptions, collect, readOutputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { ReadFormat } from './output/show-document.ts';
-import { flagChoice, flagList, flagText, kubeadmFlags, readFormat } from './request-parts.ts';
+import { kubeadmFlags, readFormat } from './request-parts.ts';
 
 /** `bundle create`, `bundle show`. */
 export function defineBundle(bundle: Command, on: On): void {

@@ -13,6 +13,7 @@ import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -20,17 +21,16 @@ import {
   addPrinterFlags,
   addSshOptions,
   addTargetOption,
-  outputOption,
   readOutputOption,
 } from './options.ts';
 import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 import type { DocumentFormat, ReadFormat } from './output/show-document.ts';
 import type { WithPlan } from './output/show-plan.ts';
+import { outputOption } from './output-options.ts';
 import {
   flagDuration,
   flagNode,
-  flagText,
   hostDirectory,
   hostsRequest,
   kubeconfigRequest,

@@ -3,9 +3,10 @@ import { usageError } from '../base/errors.ts';
 import type { AdoptRequest } from '../fleet/use-cases/open-adopt.ts';
 import type { CommandOptions, CommandServices, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { addClusterSettings, addDryRunOptions, addKubeconfigOptions, addTokenOptions } from './options.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { flagText, kubeadmFlags, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+import { kubeadmFlags, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
 
 /** `cluster adopt`. */
 export function defineCluster(cluster: Command, on: On): void {

@@ -9,6 +9,7 @@ import type { UserDataRequest } from './config-user-data.ts';
 import { addSections } from './help-layout.ts';
 import { addInitOptions } from './init-command.ts';
 import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
+import { flagChoice, flagList, flagText } from './option-values.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -22,24 +23,13 @@ import {
   addTargetOption,
   collect,
   collectList,
-  outputOption,
   readOutputOption,
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { ReadFormat } from './output/show-document.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import {
-  flagChoice,
-  flagList,
-  flagText,
-  hostsRequest,
-  kubeadmFlags,
-  kubeconfigRequest,
-  nodeRequest,
-  planRequest,
-  readFormat,
-  runRequest,
-} from './request-parts.ts';
+import { outputOption } from './output-options.ts';
+import { hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest, readFormat, runRequest } from './request-parts.ts';
 import { defineValidate, VALIDATE } from './validate-command.ts';
 
 /** `config` and its subcommands. */

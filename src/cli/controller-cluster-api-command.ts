@@ -5,9 +5,10 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { ExtensionRequest } from '../rollouts/cluster-api/run-extension.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagChoice, flagNumber, flagText } from './option-values.ts';
 import { addKubeconfigOptions, integerBetween } from './options.ts';
 import type { Services } from './output/services.ts';
-import { flagChoice, flagNumber, flagText, kubeconfigRequest, verbosityOf } from './request-parts.ts';
+import { kubeconfigRequest, verbosityOf } from './request-parts.ts';
 
 /** Cluster API replaces a machine for every change of a higher class, so none needs a drain. */
 const ALLOWED = ['safe', DEFAULT_ALLOWED] as const;

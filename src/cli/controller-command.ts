@@ -5,9 +5,9 @@ import { defineClusterApi } from './controller-cluster-api-command.ts';
 import { defineControllerInstall } from './controller-install-command.ts';
 import { defineControllerRun } from './controller-run-command.ts';
 import { addSections } from './help-layout.ts';
-import { outputOption } from './options.ts';
+import { flagChoice } from './option-values.ts';
 import type { Services } from './output/services.ts';
-import { flagChoice } from './request-parts.ts';
+import { outputOption } from './output-options.ts';
 
 /** `controller`, `controller install`, `controller uninstall`, `controller crd`, `controller cluster-api`. */
 export function defineController(controller: Command, on: On): void {

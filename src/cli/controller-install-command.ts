@@ -6,14 +6,13 @@ import type { Cluster } from '../kube/cluster.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagList, flagText } from './option-values.ts';
 import { addClusterOptions, addDryRunOptions, addHostOption, addSshOptions } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import {
   connectionRequest,
-  flagList,
   flagNode,
-  flagText,
   fleetNames,
   hostAddress,
   kubeconfigRequest,

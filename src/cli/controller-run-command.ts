@@ -5,9 +5,10 @@ import type { ControllerRequest } from '../rollouts/use-cases/run-rollout-contro
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { LISTEN_HELP, listenAddress } from './listen-options.ts';
+import { flagText } from './option-values.ts';
 import { addClusterOptions } from './options.ts';
 import type { Services } from './output/services.ts';
-import { flagText, kubeconfigRequest, verbosityOf } from './request-parts.ts';
+import { kubeconfigRequest, verbosityOf } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10247';
 

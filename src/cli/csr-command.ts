@@ -4,8 +4,10 @@ import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addHostOption, addSshOptions, addTableOptions, outputOption } from './options.ts';
-import { flagText, hostsRequest, kubeconfigRequest, outputRequest, runRequest, selectorOf, tableRequest } from './request-parts.ts';
+import { flagText } from './option-values.ts';
+import { addClusterOptions, addHostOption, addSshOptions, addTableOptions } from './options.ts';
+import { outputOption } from './output-options.ts';
+import { hostsRequest, kubeconfigRequest, outputRequest, runRequest, selectorOf, tableRequest } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {

@@ -18,11 +18,12 @@ import {
   requireNodeChoice,
 } from './dynamic-rollout-options.ts';
 import { addSections } from './help-layout.ts';
+import { flagList, flagText } from './option-values.ts';
 import { addClusterOptions, addDryRunOptions, collect } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, pageFlags } from './page-options.ts';
-import { backendOf, flagList, flagText, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+import { backendOf, fleetNames, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
 import type { AssignRolloutRequest } from './rollout.ts';
 import { gatesRequest } from './rollout-options.ts';
 import { readReason, undoIdOf } from './writing-options.ts';

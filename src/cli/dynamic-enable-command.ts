@@ -7,6 +7,7 @@ import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './ag
 import { AGENT_IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
@@ -14,7 +15,6 @@ import {
   backendOf,
   connectionRequest,
   flagNode,
-  flagText,
   fleetNames,
   hostAddress,
   kubeconfigRequest,

@@ -9,6 +9,7 @@ import type { CommandOptions, On } from './command.ts';
 import type { DynamicHistoryRequest } from './dynamic-history.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagList, flagText } from './option-values.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -27,8 +28,6 @@ import {
   backendOf,
   connectionRequest,
   flagDuration,
-  flagList,
-  flagText,
   fleetNames,
   hostAddress,
   hostsRequest,

@@ -7,8 +7,9 @@ import type { NodeChoice } from '../fleet/use-cases/named-hosts.ts';
 import { type ConfigSource, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { addNodeSelectionOptions } from './options.ts';
-import { flagText, nodeChoice } from './request-parts.ts';
+import { nodeChoice } from './request-parts.ts';
 import { addGateOptions, addOrderOption, amountOf, namedCanary, orderOf } from './rollout-options.ts';
 import { addNotifyOption } from './writing-options.ts';
 

@@ -6,9 +6,10 @@ import { readRolloutOptions } from './dynamic-rollout-options.ts';
 import type { EditRequest } from './edit.ts';
 import { addRunOptions, fleetRunRequest, isSelection } from './fleet-options.ts';
 import { addSections } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { TAKE_OVER } from './options.ts';
 import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
-import { flagText, kubeconfigRequest, nodeArgument, planRequest, runRequest } from './request-parts.ts';
+import { kubeconfigRequest, nodeArgument, planRequest, runRequest } from './request-parts.ts';
 import { addHostRolloutOptions } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, readReason } from './writing-options.ts';
 

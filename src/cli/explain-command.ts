@@ -9,9 +9,10 @@ import type { ConfigExplainRequest } from './config-explain.ts';
 import { type NodeExplainRequest, runNodeExplain } from './explain-node.ts';
 import { addNodeExplainOptions, nodeExplainRequest } from './explain-options.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { readOutputOption } from './options.ts';
 import type { Services } from './output/services.ts';
-import { flagText, readFormat } from './request-parts.ts';
+import { readFormat } from './request-parts.ts';
 
 /** `explain [WORD|HOST|NODE] [FIELD]`: the union of the code of a problem, `config explain` and `node explain`. */
 export function defineExplain(explain: Command, on: On): void {

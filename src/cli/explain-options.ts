@@ -3,8 +3,9 @@ import { usageError } from '../base/errors.ts';
 import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions } from './command.ts';
 import type { NodeExplainRequest } from './explain-node.ts';
+import { flagText } from './option-values.ts';
 import { addClusterOptions, addFleetFileOption, addSshOptions } from './options.ts';
-import { connectionRequest, flagText, hostAddress, kubeconfigRequest, readFormat } from './request-parts.ts';
+import { connectionRequest, hostAddress, kubeconfigRequest, readFormat } from './request-parts.ts';
 
 /** The fleet file, the cluster and the connection to the host. */
 export function addNodeExplainOptions(command: Command): Command {

@@ -12,6 +12,7 @@ import { addFleetHostOptions, addRunOptions, fleetRunRequest, isSelection, named
 import { definePlan } from './fleet-plan-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagChoice, flagNumber, flagText } from './option-values.ts';
 import {
   addClusterOptions,
   addFleetFileOption,
@@ -20,26 +21,14 @@ import {
   addTableOptions,
   FLEET_COMMAND_TIMEOUT,
   integerBetween,
-  outputOption,
   readOutputOption,
   SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
-import { CI_FORMATS } from './output-options.ts';
+import { CI_FORMATS, outputOption } from './output-options.ts';
 import { addReport } from './page-options.ts';
-import {
-  connectionRequest,
-  flagChoice,
-  flagNumber,
-  flagText,
-  fleetRequest,
-  outputRequest,
-  readFormat,
-  runRequest,
-  tableRequest,
-  verbosityOf,
-} from './request-parts.ts';
+import { connectionRequest, fleetRequest, outputRequest, readFormat, runRequest, tableRequest, verbosityOf } from './request-parts.ts';
 import { defineFleetReset } from './reset-command.ts';
 import { parallelOf } from './rollout-options.ts';
 import type { FleetStatusRequest } from './status.ts';

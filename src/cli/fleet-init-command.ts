@@ -5,9 +5,9 @@ import type { CommandOptions, On } from './command.ts';
 import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
-import { addFleetFileOption, outputOption } from './options.ts';
-import { REPORT_FORMATS } from './output-options.ts';
-import { flagChoice, flagText } from './request-parts.ts';
+import { flagChoice, flagText } from './option-values.ts';
+import { addFleetFileOption } from './options.ts';
+import { outputOption, REPORT_FORMATS } from './output-options.ts';
 
 export function initCommand(fleet: Command, on: On): void {
   const init = addFleetFileOption(

@@ -6,6 +6,7 @@ import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { addDrainOptions, allowOption } from './allow-options.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import {
   addClusterOptions,
   addFleetFileOption,
@@ -18,7 +19,6 @@ import {
 import {
   allowedImpact,
   connectionRequest,
-  flagText,
   fleetRequest,
   fleetRunSettings,
   hostAddress,

@@ -10,14 +10,15 @@ import type { CommandOptions, On } from './command.ts';
 import { addRunOptions, addSignerOptions, fleetRunRequest, signerFiles } from './fleet-options.ts';
 import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addFleetSelectionOptions, addShowOrigin, outputOption } from './options.ts';
+import { flagText } from './option-values.ts';
+import { addFleetSelectionOptions, addShowOrigin } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { DIFF_OF_PLAN, diffOption } from './output-options.ts';
+import { DIFF_OF_PLAN, diffOption, outputOption } from './output-options.ts';
 import { addReport } from './page-options.ts';
 import type { RunPage } from './report/run-page.ts';
 import { withPage } from './report/with-page.ts';
-import { flagDuration, flagText, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
+import { flagDuration, fleetRequest, outputRequest, planRequest } from './request-parts.ts';
 import { addOrderOption, canaryOption, gatesOption, maxUnavailableOption, SERIAL } from './rollout-options.ts';
 
 /** `plan`, `fleet plan`. */

@@ -8,6 +8,7 @@ import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import {
   addApiServerOptions,
   addClusterSettings,
@@ -25,7 +26,6 @@ import type { PlanRequest } from './output/show-plan.ts';
 import { addKubeconfigOut } from './output-options.ts';
 import { definePhaseCommands, phaseName } from './phase-commands.ts';
 import {
-  flagText,
   hostDirectory,
   hostsRequest,
   kubeadmFlags,

@@ -7,6 +7,7 @@ import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import {
   addApiServerOptions,
   addHostOptions,
@@ -20,7 +21,7 @@ import {
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
 import { definePhaseCommands, phaseName } from './phase-commands.ts';
-import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 

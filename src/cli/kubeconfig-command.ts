@@ -6,10 +6,11 @@ import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { UserKubeconfigRequest } from '../fleet/use-cases/user-kubeconfig.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import { flagList, flagText } from './option-values.ts';
 import { addSshOptions, addTargetOption, collectList } from './options.ts';
 import type { Services } from './output/services.ts';
 import { addKubeconfigOut } from './output-options.ts';
-import { flagDuration, flagList, flagText, hostsRequest, verbosityOf } from './request-parts.ts';
+import { flagDuration, hostsRequest, verbosityOf } from './request-parts.ts';
 
 /** `kubeconfig admin`, `kubeconfig user`. */
 export function defineKubeconfig(kubeconfig: Command, on: On): void {

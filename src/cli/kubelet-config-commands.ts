@@ -7,20 +7,12 @@ import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR, NEWEST_KUBERNETES_MINOR } from './help-layout.ts';
-import { addClusterOptions, addFleetNames, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
+import { flagChoice, flagList, flagText } from './option-values.ts';
+import { addClusterOptions, addFleetNames, addSshOptions, collect, readOutputOption, withoutEffect } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { DocumentFormat } from './output/show-document.ts';
-import {
-  connectionRequest,
-  flagChoice,
-  flagList,
-  flagText,
-  fleetNames,
-  kubeconfigRequest,
-  nodeArgument,
-  outputRequest,
-  readFormat,
-} from './request-parts.ts';
+import { outputOption } from './output-options.ts';
+import { connectionRequest, fleetNames, kubeconfigRequest, nodeArgument, outputRequest, readFormat } from './request-parts.ts';
 
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKubeletConfigCommands(config: Command, on: On): void {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { LabRequest } from '../../lab/lab-options.ts';
 import type { On } from './command.ts';
+import { flagNumber, flagText } from './option-values.ts';
 import { integerBetween } from './options.ts';
-import { flagDuration, flagNumber, flagText } from './request-parts.ts';
+import { flagDuration } from './request-parts.ts';
 
 /** Each host is an SSH server in this process; a lab of this size was tested. */
 const MAX_HOSTS = 1000;

@@ -1,7 +1,7 @@
 import { usageError } from '../base/errors.ts';
 import type { ListenAddress } from '../base/local-server.ts';
 import type { CommandOptions } from './command.ts';
-import { flagText } from './request-parts.ts';
+import { flagText } from './option-values.ts';
 
 export const LISTEN_HELP = 'address to serve /metrics, /healthz and /readyz on; an empty value disables them';
 

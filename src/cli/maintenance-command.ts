@@ -4,18 +4,10 @@ import type { DrainRules } from '../maintenance/forecast/drain-pod.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import type { DrainCommandRequest, MaintenanceStatusRequest, UncordonRequest } from './maintenance.ts';
-import { addClusterOptions, addNodeSelectionOptions, addSshOptions, addTableOptions, integerBetween, outputOption } from './options.ts';
-import {
-  flagDuration,
-  flagNumber,
-  flagText,
-  kubeconfigRequest,
-  nodeChoice,
-  outputRequest,
-  parseSelector,
-  runRequest,
-  tableRequest,
-} from './request-parts.ts';
+import { flagNumber, flagText } from './option-values.ts';
+import { addClusterOptions, addNodeSelectionOptions, addSshOptions, addTableOptions, integerBetween } from './options.ts';
+import { outputOption } from './output-options.ts';
+import { flagDuration, kubeconfigRequest, nodeChoice, outputRequest, parseSelector, runRequest, tableRequest } from './request-parts.ts';
 
 const NODES = 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file';
 

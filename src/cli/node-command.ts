@@ -4,7 +4,7 @@ import type { CommandOptions, On } from './command.ts';
 import { type NodeExplainRequest, runNodeExplain } from './explain-node.ts';
 import { addNodeExplainOptions, nodeExplainRequest } from './explain-options.ts';
 import { addSections } from './help-layout.ts';
-import { outputOption } from './options.ts';
+import { outputOption } from './output-options.ts';
 
 /** `node`: inspects one node. */
 export function defineNode(node: Command, on: On): void {

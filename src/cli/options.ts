@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { type CI_FORMATS, diffOption } from './output-options.ts';
+import { type CI_FORMATS, diffOption, outputOption } from './output-options.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -33,11 +33,6 @@ export function integerBetween(least: number, most: number): (value: string) => 
 export const MAX_VERBOSITY = 10;
 /** Time limits in seconds end at one day, as those of `--command-timeout` do; Node's timers fire at once above 24.8 days. */
 export const SECONDS_OF_A_DAY = 86_400;
-
-/** `-o`; the first choice is the default. */
-export function outputOption(choices: readonly [string, ...string[]], description = 'output format'): Option {
-  return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
-}
 
 type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml' | (typeof CI_FORMATS)[number];
 

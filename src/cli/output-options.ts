@@ -38,3 +38,8 @@ export function addKubeconfigOut(command: Command): Command {
   );
   return command.addOption(option.helpGroup(HEADINGS.output));
 }
+
+/** `-o`; the first choice is the default. */
+export function outputOption(choices: readonly [string, ...string[]], description = 'output format'): Option {
+  return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
+}

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import type { PageRequest } from './report/run-page.ts';
-import { flagText } from './request-parts.ts';
 
 const LOOPBACK = '127.0.0.1';
 

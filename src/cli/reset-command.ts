@@ -7,16 +7,16 @@ import type { PhaseLists } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addFleetHostOptions } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions, outputOption } from './options.ts';
+import { flagText } from './option-values.ts';
+import { addHostOptions, addIgnoredChecks, addKubeconfigOptions, addPlanOptions } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { diffOption } from './output-options.ts';
+import { diffOption, outputOption } from './output-options.ts';
 import { definePhaseCommands, phaseName } from './phase-commands.ts';
 import {
   connectionRequest,
   flagNode,
-  flagText,
   fleetRequest,
   fleetRunSettings,
   hostsRequest,

@@ -6,18 +6,10 @@ import { addDrainLimits, allowOption } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { readSource } from './dynamic-rollout-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addTableOptions, collect, integerBetween, outputOption, readOutputOption } from './options.ts';
-import {
-  flagDuration,
-  flagList,
-  flagText,
-  kubeconfigRequest,
-  outputRequest,
-  readFormat,
-  runRequest,
-  selectorOf,
-  tableRequest,
-} from './request-parts.ts';
+import { flagList, flagText } from './option-values.ts';
+import { addClusterOptions, addTableOptions, collect, integerBetween, readOutputOption } from './options.ts';
+import { outputOption } from './output-options.ts';
+import { flagDuration, kubeconfigRequest, outputRequest, readFormat, runRequest, selectorOf, tableRequest } from './request-parts.ts';
 import type { CreateRequest, DiffRequest, StatusRequest, UndoRequest } from './rollout.ts';
 import { gatesOption, ORDERS } from './rollout-options.ts';
 import { canariesOf, rolloutRequest, specOf } from './rollout-spec-options.ts';

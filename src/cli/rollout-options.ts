@@ -8,7 +8,8 @@ import type { GatesRequest } from '../fleet/use-cases/open-gates.ts';
 import type { RolloutOrder } from '../maintenance/start-order.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { flagNumber, flagText, parseSelector } from './request-parts.ts';
+import { flagNumber, flagText } from './option-values.ts';
+import { parseSelector } from './request-parts.ts';
 
 /** Number of hosts that are processed at once without `--parallel`. */
 export const DEFAULT_PARALLEL = 50;

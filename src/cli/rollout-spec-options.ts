@@ -6,16 +6,8 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { subdomain } from '../kube/name-rules.ts';
 import type { CommandOptions } from './command.ts';
 import { optionName } from './dynamic-rollout-options.ts';
-import {
-  allowedImpact,
-  flagDuration,
-  flagText,
-  kubeconfigRequest,
-  nodeChoice,
-  outputRequest,
-  runRequest,
-  verbosityOf,
-} from './request-parts.ts';
+import { flagText } from './option-values.ts';
+import { allowedImpact, flagDuration, kubeconfigRequest, nodeChoice, outputRequest, runRequest, verbosityOf } from './request-parts.ts';
 import type { AssignRolloutRequest, CreateRequest, RolloutRequest } from './rollout.ts';
 import { amountOf, namedCanary } from './rollout-options.ts';
 

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { CommandOptions, On } from './command.ts';
 import { addFleetHostOptions, fleetRunRequest } from './fleet-options.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagList } from './option-values.ts';
 import { addClusterOptions, addHostOption, addTableOptions } from './options.ts';
-import { flagList, hostAddress, tableRequest, verbosityOf } from './request-parts.ts';
+import { hostAddress, tableRequest, verbosityOf } from './request-parts.ts';
 import type { StatusRequest } from './status.ts';
 
 /** `status [HOST|NODE...]`. */

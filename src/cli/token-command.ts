@@ -9,19 +9,12 @@ import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { CommandOptions, On } from './command.ts';
 import { dryRunMark } from './dry-run.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addInheritedOption, addPrinterFlags, addTableOptions, collectList, outputOption } from './options.ts';
+import { flagList, flagText } from './option-values.ts';
+import { addClusterOptions, addInheritedOption, addPrinterFlags, addTableOptions, collectList } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import {
-  flagList,
-  flagText,
-  kubeadmFlags,
-  kubeconfigRequest,
-  planRequest,
-  runRequest,
-  tableRequest,
-  verbosityOf,
-} from './request-parts.ts';
+import { outputOption } from './output-options.ts';
+import { kubeadmFlags, kubeconfigRequest, planRequest, runRequest, tableRequest, verbosityOf } from './request-parts.ts';
 import type { TableRequest } from './show-table.ts';
 
 /** `token create|delete|generate|list`. */

@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagNumber } from './option-values.ts';
 import { addClusterOptions, integerBetween } from './options.ts';
 import type { Services } from './output/services.ts';
-import { flagNumber, kubeconfigRequest, verbosityOf } from './request-parts.ts';
+import { kubeconfigRequest, verbosityOf } from './request-parts.ts';
 import type { UiRequest } from './ui.ts';
 
 /** `ui`. */

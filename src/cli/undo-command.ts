@@ -5,6 +5,7 @@ import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { isSelection, namedHostsOf } from './fleet-options.ts';
 import { addSections } from './help-layout.ts';
+import { flagList } from './option-values.ts';
 import {
   addFleetFileOption,
   addFleetSelectionOptions,
@@ -15,7 +16,7 @@ import {
 } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { WithPlan } from './output/show-plan.ts';
-import { connectionRequest, flagList, fleetRequest, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
+import { connectionRequest, fleetRequest, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, undoIdOf, writingRequest } from './writing-options.ts';
 

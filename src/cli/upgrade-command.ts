@@ -10,6 +10,7 @@ import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-lists.ts'
 import { addAllowOptions, IMPACT_NOTES } from './allow-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import {
   addKubeconfigOptions,
   addPlanOptions,
@@ -24,16 +25,7 @@ import type { WithPlan } from './output/show-plan.ts';
 import { addPageOptions, type PageFlags, pageFlags } from './page-options.ts';
 import { definePhaseCommands, phaseName, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
 import { withPage } from './report/with-page.ts';
-import {
-  fieldsRequest,
-  flagNode,
-  flagText,
-  hostsRequest,
-  kubeadmFlags,
-  kubeconfigRequest,
-  kubeletRunRequest,
-  planRequest,
-} from './request-parts.ts';
+import { fieldsRequest, flagNode, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, addOrderOption, canaryOption, rulesRequest } from './rollout-options.ts';
 import { CONTROL_PLANE_HOST_HELP, defineDiff, defineUpgradePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';

@@ -4,10 +4,11 @@ import { quoteShell } from '../base/text/shell-quote.ts';
 import type { PlanClusterUpgradeRequest } from '../fleet/use-cases/plan-cluster-upgrade.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import { flagText } from './option-values.ts';
 import { addKubeconfigOptions, addPrinterFlags, addSshOptions, addTargetOption, collect, readOutputOption } from './options.ts';
 import type { Services } from './output/services.ts';
 import type { ReadFormat } from './output/show-document.ts';
-import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
+import { hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
 
 /** The text of `--host` for commands that use one control plane. */
 export const CONTROL_PLANE_HOST_HELP = 'control plane, reached over SSH (default: the local host)';

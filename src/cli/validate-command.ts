@@ -3,9 +3,10 @@ import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections, DEFAULT_KUBERNETES_MINOR } from './help-layout.ts';
-import { addSshOptions, addTargetOption, collect, outputOption, withoutEffect } from './options.ts';
-import { REPORT_FORMATS } from './output-options.ts';
-import { flagChoice, flagList, flagText, hostsRequest } from './request-parts.ts';
+import { flagChoice, flagList, flagText } from './option-values.ts';
+import { addSshOptions, addTargetOption, collect, withoutEffect } from './options.ts';
+import { outputOption, REPORT_FORMATS } from './output-options.ts';
+import { hostsRequest } from './request-parts.ts';
 
 export const VALIDATE = 'Validate files by their kind; the exit code is 2 if a file is invalid';
 

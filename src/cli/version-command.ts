@@ -3,9 +3,9 @@ import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { VERSION } from '../version.ts';
 import type { On } from './command.ts';
-import { outputOption } from './options.ts';
+import { flagChoice } from './option-values.ts';
 import type { Services } from './output/services.ts';
-import { flagChoice } from './request-parts.ts';
+import { outputOption } from './output-options.ts';
 
 /** `version`. */
 export function defineVersion(version: Command, on: On): void {

@@ -5,7 +5,7 @@ import { hasUnprintable } from '../base/text/printable.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { flagText } from './request-parts.ts';
+import { flagText } from './option-values.ts';
 
 const LEAST_CONFIRM_MS = 10_000;
 const MOST_CONFIRM_MS = 86_400_000;
