@@ -204,6 +204,12 @@ describe('a rollout', () => {
       const controller = world.controller();
       await controller.run(5);
       expect(await marked()).toEqual(['n1', 'n2']);
+      await world.patch('pods', { strategy: { allow: 'new-pods-only' } });
+      await controller.run(5);
+      expect([await reason(world), await marked()]).toEqual([expect.stringContaining('Refused'), []]);
+      await world.patch('pods', { strategy: { allow: 'drain' } });
+      await controller.run(5);
+      expect(await marked()).toEqual(['n1', 'n2']);
       await world.patch('pods', { payload: { overlay: { maxPods: null, topologyManagerScope: null, containerLogMaxFiles: 6 } } });
       await controller.run(5);
       expect(await marked()).toEqual([]);

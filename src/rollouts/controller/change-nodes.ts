@@ -74,9 +74,9 @@ export class NodeChanges {
     return this.#issues.get(name)?.why ?? null;
   }
 
-  /** Sets MaintenancePlanned on nodes that will be drained, once for each revision. */
+  /** Sets MaintenancePlanned on nodes that will be drained, once for each revision, and again after a time without any: it was refused. */
   mark(revision: string, names: readonly string[]): void {
-    if (this.#planned?.revision !== revision) this.#planned = { revision, drains: plannedDrains(this.#run()) };
+    if (this.#planned?.revision !== revision || names.length === 0) this.#planned = { revision, drains: plannedDrains(this.#run()) };
     const earlier = this.#marked;
     this.#marked = this.#planned.drains.add(this.#ports.cluster, names).then(() => earlier);
   }
