@@ -65,7 +65,7 @@ export function controllerRights(subjects: readonly JsonObject[]): readonly Kube
   ];
 }
 
-/** The Nodes of the controllers that run on hosts, by the users of `CONTROLLER_BINDING`. @param binding null: it does not exist */
+/** The Nodes of the controllers that run on hosts, by the users of a binding. @param binding null: it does not exist */
 export function hostsOfController(binding: KubeObject | null): readonly string[] {
   const subjects = binding === null ? [] : objectsAt(binding, 'subjects');
   return subjects.flatMap(({ kind, name }) => (kind === 'User' && typeof name === 'string' ? (nodeOfController(name) ?? []) : []));

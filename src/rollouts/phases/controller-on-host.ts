@@ -55,13 +55,14 @@ export const revokeControllerRights = definePhase<
   plan: (found, input) => {
     if (found === null || input === null) return { changes: [] };
     const { removal, hosts, objects } = found;
-    const others = hosts.filter((name) => name !== input.nodeName);
+    const { nodeName } = input;
+    const others = hosts.filter((name) => name !== nodeName);
     if (removal.changes.some((change) => 'ref' in change && change.ref.kind === 'Deployment'))
       return { changes: [], noop: 'the rights are those of the Deployment' };
     if (others.length === 0) return removal;
-    const noop = `the rights are those of ${others.join(', ')}`;
-    if (others.length === hosts.length) return { changes: [], noop };
-    return planObjects(objects, objectsOf(others));
+    // A run that was interrupted has changed only some of the bindings.
+    if (objects.some((object) => hostsOfController(object).includes(nodeName))) return planObjects(objects, objectsOf(others));
+    return { changes: [], noop: `the rights are those of ${others.join(', ')}` };
   },
   verify: async ({ host, reporter }, _, found, applied) => {
     if (!applied.some(({ kind }) => kind === 'delete-object')) return;

@@ -59,10 +59,14 @@ function changesOf(found: KubeObject | null, desired: KubeObject): readonly Obje
 /**
  * The changes that remove the controller. The namespace with the ConfigMaps of the nodes stays.
  * @param options.removesDefinition also delete the CustomResourceDefinition
+ * @param options.nodeName Node of a host that is changed as well, and keeps nothing
  * @returns the changes, and what stays, as sentences
  * @throws AppError ROLLOUTS_EXIST (exit code 3) if the definition is to be deleted, and with it rollouts that a controller must end
  */
-export async function planRemoval(cluster: Cluster, { removesDefinition }: { readonly removesDefinition: boolean }) {
+export async function planRemoval(
+  cluster: Cluster,
+  { removesDefinition, nodeName }: { readonly removesDefinition: boolean; readonly nodeName?: string },
+) {
   const definition = refOf(rolloutDefinition());
   // Also those that this version cannot read.
   const rollouts = await listObjects(cluster, { apiVersion: ROLLOUT_API_VERSION, kind: ROLLOUT_KIND });
@@ -79,7 +83,7 @@ export async function planRemoval(cluster: Cluster, { removesDefinition }: { rea
   const changes = refs.flatMap((ref, i): readonly ObjectChange[] =>
     found[i] === null ? [] : [{ kind: 'delete-object', ref, reason: 'the controller is removed' }],
   );
-  const hosts = hostsOfController(await cluster.get(CONTROLLER_BINDING));
+  const hosts = hostsOfController(await cluster.get(CONTROLLER_BINDING)).filter((name) => name !== nodeName);
   const names = namesOf(rollouts);
   const endless = namesOf(rollouts.filter((rollout) => listAt(rollout, 'metadata.finalizers').includes(FINALIZER)));
   const nodes = await listObjects(cluster, { apiVersion: 'v1', kind: 'Node' });

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { isAppError } from '../../../../src/base/errors.ts';
+import { AppError, isAppError } from '../../../../src/base/errors.ts';
 import type { CommandFact, FileFact } from '../../../../src/host/facts/query.ts';
 import type { LargeFile } from '../../../../src/host/operation/large-file.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import type { WorkflowResult } from '../../../../src/host/run-workflow.ts';
-import type { KubeObject } from '../../../../src/kube/object.ts';
+import { describeRef, type KubeObject, refOf } from '../../../../src/kube/object.ts';
 import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeconfig.ts';
 import { renewCertsWorkflow } from '../../../../src/kubeadm/workflows/certificates/renew-certs.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
@@ -295,6 +295,7 @@ describe('controller uninstall on a host', () => {
     expect(second.reporter.events.map(({ message }) => message)).toContain(
       'Nodes keep their configuration. Namespace kubeletadm-system stays, with the ConfigMaps of the nodes.',
     );
+    expect(second.reporter.events.map(({ message }) => message).join()).not.toContain('keep the program');
     expect(kinds(await second.uninstall())).toEqual([]);
   });
 
@@ -312,6 +313,29 @@ describe('controller uninstall on a host', () => {
       expect([own(w.host), await w.hosts()], `after ${n}`).toEqual([[], []]);
       expect(w.host.units.has('kubeletadm-controller'), `after ${n}`).toBe(false);
     }
+  });
+
+  it('revokes all rights when it is rerun after the API server refused any change', async () => {
+    const objects = hostControllerObjects([]);
+    const bindings = objects.filter(({ kind }) => kind.endsWith('Binding'));
+    const rights = async ({ cluster }: ReturnType<typeof world>) =>
+      (await Promise.all(bindings.map((binding) => cluster.get(refOf(binding))))).map(hostsOfController);
+    for (const [verb, failing, names] of [
+      ['update', bindings, ['cp-1', 'cp-2']],
+      ['delete', objects.filter(({ apiVersion }) => apiVersion.startsWith('rbac.')), ['cp-1']],
+    ] as const)
+      for (const object of failing) {
+        const call = `${verb} ${describeRef(refOf(object))}`;
+        const cluster = newCluster();
+        const [first] = names.map((name) => world({ cluster, name }));
+        if (first === undefined) throw new Error(call);
+        for (const name of names) await world({ cluster, name }).install();
+        cluster.failNext(call, new AppError({ code: 'CLUSTER_UNREACHABLE', message: call }));
+        await expect(first.uninstall()).rejects.toThrow(call);
+        await first.uninstall();
+        expect([call, own(first.host), await rights(first)]).toEqual([call, expect.anything(), bindings.map(() => names.slice(1))]);
+        expect(kinds(await first.uninstall()), call).toEqual([]);
+      }
   });
 
   it('does not touch a controller that runs in the cluster', async () => {
