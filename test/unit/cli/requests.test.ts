@@ -6,7 +6,7 @@ import { PHASE_LISTS } from '../../../src/kubeadm/workflows/phase-lists.ts';
 import { sourceFiles } from '../../support/source-files.ts';
 
 /** Files that define commands and map their options to typed requests. */
-const MAPPING = /^src\/cli\/(?:command|program|request-parts|node-request|[a-z-]+-(?:commands?|options))\.ts$/;
+const MAPPING = /^src\/cli\/(?:command|program|request-parts|option-values|node-request|[a-z-]+-(?:commands?|options))\.ts$/;
 
 describe('the options of a command line', () => {
   it('are read only by the definitions of commands', () => {
