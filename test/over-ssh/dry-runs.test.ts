@@ -87,6 +87,24 @@ const DOCUMENTS: Readonly<Record<string, DryRun>> = {
   'upgrade node': ['--config DRY --host node4 --set maxPods=45 K S --exit-code', /maxPods: 44 → 45/],
 };
 
+/** Commands that only read hosts or the cluster. */
+const READING: Readonly<Record<string, DryRun>> = {
+  plan: ['-f FLEET S', /1 pending/],
+  'fleet drift': ['-f FLEET S', /node4/],
+  'fleet status': ['-f FLEET S', /node4/],
+  'fleet history': ['-f FLEET S', /node4/],
+  status: ['K', /node4/],
+  'certs check': ['--host node3 S', /apiserver/],
+  'csr list': ['K', /kubelet-serving/],
+  'config render': ['--host node4 K S', /kind: KubeletConfiguration/],
+  'config from-node': ['node4 K', /maxPods: 44/],
+  'node explain': ['node4 S', /maxPods/],
+  'dynamic status': ['K', /node1/],
+  'dynamic history': ['node1 K', /node-config/],
+  'upgrade plan': ['--host node3 S', /v1\.36/],
+  'upgrade diff': ['v1.36.2 --host node3 S', /kube-apiserver/],
+};
+
 /** Command lines that ask, and their exit codes after the answer no and without a terminal. */
 const ASKING: Readonly<Record<string, readonly [line: string, declined: number, refused: number]>> = {
   reset: ['--host node4 S', 1, 2],
@@ -298,6 +316,11 @@ ${kubeadm}\nkind: UpgradeConfiguration\napply: {dryRun: true}\nnode: {dryRun: tr
     '%s with dryRun in its document prints its plan, asks nothing and changes nothing',
     (command, [line, shown]) => plans(command, line, shown),
   );
+
+  it.each(Object.entries(READING))('%s changes nothing', async (command, [line, shown]) => {
+    const { code, stdout, stderr, questions } = await changesNothing(command, line, false);
+    expect([code, stdout, questions], stderr).toEqual([0, expect.stringMatching(shown), []]);
+  });
 
   it.each(Object.entries(ASKING))(
     '%s asks before it changes anything, and refuses without a terminal',
