@@ -85,9 +85,17 @@ const NO_KEY = Buffer.from('-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY---
 
 const FACTS = combineFacts({
   os: operatingSystem,
-  /** Null: systemd does not run. */
-  systemd: defineFact({ version: { kind: 'command', argv: ['systemctl', '--version'] } }, ({ version }) =>
-    version.exitCode === 0 ? Number(/^systemd (\d+)/.exec(version.stdout)?.[1] ?? 0) : null,
+  /** Its version, or why it is not known, as a clause about systemd. */
+  systemd: defineFact(
+    {
+      running: { kind: 'list', path: '/run/systemd/system', lasting: true },
+      version: { kind: 'command', argv: ['systemctl', '--version'] },
+    },
+    ({ running, version }) => {
+      if (running === null) return 'does not run on the host';
+      const [, number] = /^systemd (\d+)/.exec(version.stdout) ?? [];
+      return number === undefined ? 'of the host does not report its version' : Number(number);
+    },
   ),
   files: fileFacts([MANIFEST]),
   kubeconfig: fileFacts([CONTROLLER_CONF], { content: false }),
@@ -156,10 +164,10 @@ function refuseHost(
 ): void {
   if (os.uid !== null && os.uid !== 0)
     refuse('IsPrivilegedUser', 'the user on the host is not root', 'Connect as root, or use privilege escalation (sudo)');
-  if (systemd === null || systemd < OLDEST_SYSTEMD)
+  if (typeof systemd === 'string' || systemd < OLDEST_SYSTEMD)
     refuse(
       'SYSTEMD_MISSING',
-      `the controller needs systemd ${OLDEST_SYSTEMD} or later (LoadCredential=), but the host has ${systemd === null ? 'no systemd' : `systemd ${systemd}`}`,
+      `the controller needs systemd ${OLDEST_SYSTEMD} or later (LoadCredential=), but systemd ${typeof systemd === 'string' ? systemd : `of the host is ${systemd}`}`,
       'Name another control plane, or install the controller in the cluster with --image',
     );
   if (endpoint === null)

@@ -246,7 +246,13 @@ describe('controller install on a host', () => {
     [
       'an old systemd',
       { commands: { 'systemctl --version': { stdout: 'systemd 239\n' } } },
-      /needs systemd 247 or later .* the host has systemd 239/,
+      /needs systemd 247 or later .* systemd of the host is 239/,
+    ],
+    ['a systemd that does not run', { files: { '/run/systemd/system': null } }, /systemd does not run on the host/],
+    [
+      'a systemd without a version',
+      { commands: { 'systemctl --version': { stdout: '' } } },
+      /systemd of the host does not report its version/,
     ],
     [
       'Node.js in a home directory',
