@@ -105,7 +105,7 @@ describe('a controller that runs on hosts', () => {
     expect([code, stderr]).toEqual([
       3,
       expect.stringMatching(
-        /runs on hosts already: cp1, cp2\. Remove it there first: kubeletadm controller uninstall --host cp1 --host cp2\. \[CONTROLLER_INSTALLED\]/,
+        /is already installed on hosts: cp1, cp2\. Remove it there first: kubeletadm controller uninstall --host cp1 --host cp2\. \[CONTROLLER_INSTALLED\]/,
       ),
     ]);
     expect(await cluster.get(DEPLOYMENT)).toBeNull();

@@ -39,7 +39,7 @@ export function planObjects(found: readonly (KubeObject | null)[], desired: read
 }
 
 function runsOnHosts(hosts: readonly string[]): Problem {
-  const message = `the controller runs on hosts already: ${hosts.join(', ')}`;
+  const message = `the controller is already installed on hosts: ${hosts.join(', ')}`;
   const hint = `Remove it there first: kubeletadm controller uninstall ${hosts.map((host) => `--host ${host}`).join(' ')}`;
   return { code: 'CONTROLLER_INSTALLED', message, hint };
 }

@@ -119,7 +119,7 @@ async function prepareInstall(context: ClusterContext, options: InstallOnHostOpt
   if ((await cluster.get(CONTROLLER_DEPLOYMENT)) !== null)
     refuse(
       'CONTROLLER_INSTALLED',
-      `the controller already runs in the cluster, as Deployment ${CONTROLLER_DEPLOYMENT.namespace}/${CONTROLLER_DEPLOYMENT.name}`,
+      `the controller is already installed in the cluster, as Deployment ${CONTROLLER_DEPLOYMENT.namespace}/${CONTROLLER_DEPLOYMENT.name}`,
       'Remove it first: kubeletadm controller uninstall',
     );
   const installed = await prepareProgram(

@@ -10,6 +10,7 @@ import { describeRef, type KubeObject, refOf } from '../../../../src/kube/object
 import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeconfig.ts';
 import { renewCertsWorkflow } from '../../../../src/kubeadm/workflows/certificates/renew-certs.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
+import { objectsAt } from '../../../../src/kubelet/documents/values.ts';
 import { hostControllerObjects } from '../../../../src/rollouts/install/controller-objects.ts';
 import { CONTROLLER_BINDING, hostsOfController } from '../../../../src/rollouts/install/controller-rights.ts';
 import { installOnHostWorkflow } from '../../../../src/rollouts/workflows/install-on-host.ts';
@@ -263,7 +264,7 @@ describe('controller install on a host', () => {
     [
       'a controller in the cluster',
       { objects: [NAMESPACE, DEPLOYMENT] },
-      /already runs in the cluster, as Deployment kubeletadm-system\/kubeletadm-controller/,
+      /is already installed in the cluster, as Deployment kubeletadm-system\/kubeletadm-controller/,
     ],
     ['an external CA', { files: { [CA_KEY]: null } }, /ca\.key/],
   ])(
@@ -281,6 +282,30 @@ describe('controller install on a host', () => {
       expect(await w.hosts()).toEqual([]);
     },
   );
+});
+
+describe('controller install on several hosts', () => {
+  const bindings = hostControllerObjects([]).filter(({ kind }) => kind.endsWith('Binding'));
+
+  it('loses no rights when two runs change them at the same time', async () => {
+    const cluster = newCluster();
+    const worlds = [world({ cluster }), world({ cluster, name: 'cp-2' })];
+    const ended = await Promise.allSettled(worlds.map(({ install }) => install()));
+    for (const one of ended) if (one.status === 'rejected') expect(one.reason.code).toMatch(/^CLUSTER_(CONFLICT|ALREADY_EXISTS)$/);
+    for (const { install } of worlds) await install();
+    for (const binding of bindings) expect(hostsOfController(await cluster.get(refOf(binding))).toSorted()).toEqual(['cp-1', 'cp-2']);
+  });
+
+  it('completes the removal of a lost host from the ClusterRoleBinding', async () => {
+    const cluster = newCluster();
+    const remaining = world({ cluster });
+    for (const { install } of [world({ cluster, name: 'cp-2' }), remaining]) await install();
+    const binding = await cluster.get(CONTROLLER_BINDING);
+    const subjects = objectsAt(binding as KubeObject, 'subjects').filter(({ name }) => name !== 'kubeletadm:controller:cp-2');
+    await cluster.update({ ...(binding as KubeObject), subjects });
+    await remaining.install();
+    for (const each of bindings) expect(hostsOfController(await cluster.get(refOf(each)))).toEqual(['cp-1']);
+  });
 });
 
 describe('controller uninstall on a host', () => {
