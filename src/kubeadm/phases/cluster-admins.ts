@@ -1,12 +1,12 @@
 import { AppError, isAppError } from '../../base/errors.ts';
-import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { API_PAUSE } from '../../base/wait-until.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isAdministrator } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
-import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import { bootstrapRbac } from '../cluster-objects/bootstrap-rbac.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
@@ -49,21 +49,17 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, { readonly bind
 
 /** A starting API server creates its own roles first, and applies new bindings with a short delay. */
 async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
-  const { clock, signal } = context;
-  await waitUntil(
-    { clock, signal },
-    watchKubelet(context, NAME, {
-      probe: async () => {
-        const cluster = await reachAsAdmin(context);
-        return cluster !== null && (await isAdministrator(cluster)) ? { done: undefined } : { pending: null };
-      },
-      timeoutMs,
-      pauseMs: API_PAUSE,
-      timedOut: () => {
-        throw notAdministrator(context.host.name, timeoutMs);
-      },
-    }),
-  );
+  await waitOnKubelet(context, NAME, {
+    probe: async () => {
+      const cluster = await reachAsAdmin(context);
+      return cluster !== null && (await isAdministrator(cluster)) ? { done: undefined } : { pending: null };
+    },
+    timeoutMs,
+    pauseMs: API_PAUSE,
+    timedOut: () => {
+      throw notAdministrator(context.host.name, timeoutMs);
+    },
+  });
 }
 
 function notAdministrator(host: string, timeoutMs: number): AppError {

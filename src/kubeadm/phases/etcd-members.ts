@@ -7,7 +7,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';
-import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
 
@@ -186,29 +186,26 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
 async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promise<void> {
   const { etcd = null } = context;
   if (input.skipped !== null || etcd === null) return;
-  await waitUntil<void, AppError | null>(
-    { ...context, phase: 'etcd-join/promote' },
-    watchKubelet(context, 'etcd-join/promote', {
-      probe: async () => {
-        try {
-          const own = ownMember(await etcd.members(), input);
-          return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
-        } catch (error) {
-          if (!isTransientEtcdError(error)) throw error;
-          return { pending: error };
-        }
-      },
-      timeoutMs: input.timeoutMs,
-      pauseMs: ETCD_PAUSE,
-      describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
-      timedOut: (unanswered, waitedMs) => {
-        if (unanswered !== null) throw unanswered;
-        const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
-        const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then rerun the command';
-        throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
-      },
-    }),
-  );
+  await waitOnKubelet<void, AppError | null>(context, 'etcd-join/promote', {
+    probe: async () => {
+      try {
+        const own = ownMember(await etcd.members(), input);
+        return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
+      } catch (error) {
+        if (!isTransientEtcdError(error)) throw error;
+        return { pending: error };
+      }
+    },
+    timeoutMs: input.timeoutMs,
+    pauseMs: ETCD_PAUSE,
+    describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
+    timedOut: (unanswered, waitedMs) => {
+      if (unanswered !== null) throw unanswered;
+      const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
+      const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then rerun the command';
+      throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
+    },
+  });
 }
 
 /** The etcd member of a host that leaves the cluster. */

@@ -1,5 +1,4 @@
 import { AppError } from '../../base/errors.ts';
-import { waitUntil } from '../../base/wait-until.ts';
 import { hostPause, observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -10,7 +9,7 @@ import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-perm
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
-import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-identity/node-csr.ts';
 
@@ -80,31 +79,28 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
   // in the meantime.
   const background = latestRead(() => readRequests(cluster && pollClient(cluster), nodeName, earlier));
   let nextReadMs = PROGRESS_MS - READ_AHEAD_MS;
-  await waitUntil(
-    { ...context, phase: NAME },
-    watchKubelet(context, NAME, {
-      probe: async (elapsedMs) => {
-        const { files, identity } = await observe(host, CREDENTIALS, signal);
-        if (identity.state === 'usable') return { done: undefined };
-        const why = identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why;
-        if (!files.get(BOOTSTRAP_CONF)) await fail(why, elapsedMs());
-        if (elapsedMs() >= nextReadMs) {
-          nextReadMs += PROGRESS_MS;
-          background.start();
-        }
-        return { pending: why };
-      },
-      timeoutMs,
-      pauseMs: hostPause(host),
-      progressMs: PROGRESS_MS,
-      describe: async (why, waitedMs) => {
-        const reason = await reasonOf(context, background.latest() ?? NOT_READ, { earlier, waitedMs });
-        if (reason.final) throw noCertificate(host.name, waitedMs, why, reason);
-        return `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
-      },
-      timedOut: fail,
-    }),
-  );
+  await waitOnKubelet(context, NAME, {
+    probe: async (elapsedMs) => {
+      const { files, identity } = await observe(host, CREDENTIALS, signal);
+      if (identity.state === 'usable') return { done: undefined };
+      const why = identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why;
+      if (!files.get(BOOTSTRAP_CONF)) await fail(why, elapsedMs());
+      if (elapsedMs() >= nextReadMs) {
+        nextReadMs += PROGRESS_MS;
+        background.start();
+      }
+      return { pending: why };
+    },
+    timeoutMs,
+    pauseMs: hostPause(host),
+    progressMs: PROGRESS_MS,
+    describe: async (why, waitedMs) => {
+      const reason = await reasonOf(context, background.latest() ?? NOT_READ, { earlier, waitedMs });
+      if (reason.final) throw noCertificate(host.name, waitedMs, why, reason);
+      return `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
+    },
+    timedOut: fail,
+  });
 }
 
 function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {

@@ -1,9 +1,8 @@
 import { AppError } from '../../base/errors.ts';
-import { waitUntil } from '../../base/wait-until.ts';
 import { observe } from '../../host/access/observe.ts';
 import { type DefinedPhase, definePhase, type PhaseContext } from '../../host/phase.ts';
 import { runningContainers } from '../../kubelet/facts/cri-socket.ts';
-import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 import { componentHealth, lastLogOf, staticPodPause } from './upgrade/wait-static-pod.ts';
 
@@ -55,21 +54,18 @@ interface Restarted extends RestartStaticPodInput {
 
 function waitForNewContainer(context: PhaseContext, pod: Restarted): Promise<number> {
   const { name, component } = pod;
-  return waitUntil<number, readonly string[]>(
-    { ...context, phase: name },
-    watchKubelet(context, name, {
-      probe: async (elapsedMs) => {
-        const missing = await unmetConditions(context, pod);
-        return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
-      },
-      timeoutMs: TIMEOUT_MS,
-      pauseMs: staticPodPause(context.host),
-      describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
-      timedOut: async (missing, waitedMs) => {
-        throw await notRestarted(context, pod, `${missing.join('; ')} after ${Math.round(waitedMs / 1000)}s`);
-      },
-    }),
-  );
+  return waitOnKubelet<number, readonly string[]>(context, name, {
+    probe: async (elapsedMs) => {
+      const missing = await unmetConditions(context, pod);
+      return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
+    },
+    timeoutMs: TIMEOUT_MS,
+    pauseMs: staticPodPause(context.host),
+    describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
+    timedOut: async (missing, waitedMs) => {
+      throw await notRestarted(context, pod, `${missing.join('; ')} after ${Math.round(waitedMs / 1000)}s`);
+    },
+  });
 }
 
 async function unmetConditions(

@@ -1,7 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
-import { waitUntil } from '../../base/wait-until.ts';
 import { hostPause, observe } from '../../host/access/observe.ts';
 import { lastLog } from '../../host/cri/runtime-commands.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
@@ -11,7 +10,7 @@ import type { HttpFact } from '../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
-import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import { type ComponentEndpoint, componentEndpoints } from '../control-plane/component-endpoints.ts';
 import { manifestPath } from '../control-plane/paths.ts';
 
@@ -55,33 +54,30 @@ async function waitForComponents(
   const { host, reporter, signal } = context;
   if (components.length === 0 && input.isRequired === true) throw noManifests(host.name);
   const healthy = new Set<string>();
-  await waitUntil(
-    { ...context, phase: NAME },
-    watchKubelet(context, NAME, {
-      probe: async (elapsedMs) => {
-        const left = components.filter(({ name }) => !healthy.has(name));
-        const answers = await observe(host, componentHealth(left), signal);
-        const waitedMs = elapsedMs();
-        for (const { name } of left) {
-          if (!isHealthyResponse(answers[name], waitedMs)) continue;
-          healthy.add(name);
-          const message = `${name} is healthy after ${Math.round(waitedMs / 1000)} s`;
-          reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
-        }
-        const still = left.filter(({ name }) => !healthy.has(name));
-        return still.length === 0 ? { done: undefined } : { pending: { still, answers } };
-      },
-      timeoutMs: input.timeoutMs,
-      pauseMs: hostPause(host),
-      describe: ({ still, answers }, waitedMs) => {
-        const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
-        return `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
-      },
-      timedOut: async (pending, waitedMs) => {
-        throw await unhealthy(context, input, { ...pending, waitedMs });
-      },
-    }),
-  );
+  await waitOnKubelet(context, NAME, {
+    probe: async (elapsedMs) => {
+      const left = components.filter(({ name }) => !healthy.has(name));
+      const answers = await observe(host, componentHealth(left), signal);
+      const waitedMs = elapsedMs();
+      for (const { name } of left) {
+        if (!isHealthyResponse(answers[name], waitedMs)) continue;
+        healthy.add(name);
+        const message = `${name} is healthy after ${Math.round(waitedMs / 1000)} s`;
+        reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
+      }
+      const still = left.filter(({ name }) => !healthy.has(name));
+      return still.length === 0 ? { done: undefined } : { pending: { still, answers } };
+    },
+    timeoutMs: input.timeoutMs,
+    pauseMs: hostPause(host),
+    describe: ({ still, answers }, waitedMs) => {
+      const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
+      return `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
+    },
+    timedOut: async (pending, waitedMs) => {
+      throw await unhealthy(context, input, { ...pending, waitedMs });
+    },
+  });
 }
 
 /** The components that the manifests on the host start, and their health endpoints. */

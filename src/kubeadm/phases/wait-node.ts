@@ -1,5 +1,5 @@
 import { AppError, isAppError } from '../../base/errors.ts';
-import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
+import { API_PAUSE, type Probed } from '../../base/wait-until.ts';
 import { observe } from '../../host/access/observe.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { unitState } from '../../host/facts/unit.ts';
@@ -9,7 +9,7 @@ import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
-import { checkCrashes, watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { checkCrashes, waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
 import { probeNewNode } from '../../kubelet/health/verify-pods.ts';
 
 export interface WaitNodeInput {
@@ -114,24 +114,21 @@ async function hasReported({ host, signal }: PhaseContext, node: KubeObject): Pr
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
   const { nodeName, timeoutMs } = input;
   const next = firstThenPollClient(context.cluster);
-  return waitUntil(
-    { ...context, phase },
-    watchKubelet(context, phase, {
-      probe: () => probeNode(next(), input),
-      timeoutMs,
-      pauseMs: REGISTRATION_PAUSE,
-      progressMs: 5_000,
-      describe: async (away, waitedMs) => {
-        if (away !== null) return `waiting for Node ${nodeName}, ${seconds(waitedMs)}: ${away.problems[0]?.message ?? ''}`;
-        const reported = await kubeletMessage(context, waitedMs);
-        return `waiting for Node ${nodeName} to be registered, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
-      },
-      timedOut: async (away, waitedMs) => {
-        if (away !== null) throw away;
-        throw notRegistered(context.host.name, { phase, nodeName, waitedMs, reported: await kubeletMessage(context, waitedMs) });
-      },
-    }),
-  );
+  return waitOnKubelet(context, phase, {
+    probe: () => probeNode(next(), input),
+    timeoutMs,
+    pauseMs: REGISTRATION_PAUSE,
+    progressMs: 5_000,
+    describe: async (away, waitedMs) => {
+      if (away !== null) return `waiting for Node ${nodeName}, ${seconds(waitedMs)}: ${away.problems[0]?.message ?? ''}`;
+      const reported = await kubeletMessage(context, waitedMs);
+      return `waiting for Node ${nodeName} to be registered, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
+    },
+    timedOut: async (away, waitedMs) => {
+      if (away !== null) throw away;
+      throw notRegistered(context.host.name, { phase, nodeName, waitedMs, reported: await kubeletMessage(context, waitedMs) });
+    },
+  });
 }
 
 async function waitUntilReady(
@@ -142,29 +139,26 @@ async function waitUntilReady(
   const { host } = context;
   const { nodeName, readyMs } = input;
   const next = firstThenPollClient(context.cluster);
-  return waitUntil<KubeObject, AppError | string>(
-    { ...context, phase },
-    watchKubelet(context, phase, {
-      probe: async () => {
-        const probed = await probeNode(next(), input);
-        if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
-        const node = probed.done;
-        if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
-        if (!isNodeReady(node)) return { pending: nodeIssues(node).join('; ') };
-        return (await hasReported(context, node)) ? { done: node } : { pending: 'the kubelet has not reported since its start' };
-      },
-      timeoutMs: readyMs,
-      pauseMs: API_PAUSE,
-      progressMs: 5_000,
-      describe: (pending, waitedMs) => {
-        const why = typeof pending === 'string' ? pending : (pending.problems[0]?.message ?? '');
-        return `waiting for Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${why}`;
-      },
-      timedOut: (pending) => {
-        throw typeof pending === 'string' ? notReady(host.name, { phase, nodeName, readyMs, why: pending }) : pending;
-      },
-    }),
-  );
+  return waitOnKubelet<KubeObject, AppError | string>(context, phase, {
+    probe: async () => {
+      const probed = await probeNode(next(), input);
+      if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
+      const node = probed.done;
+      if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
+      if (!isNodeReady(node)) return { pending: nodeIssues(node).join('; ') };
+      return (await hasReported(context, node)) ? { done: node } : { pending: 'the kubelet has not reported since its start' };
+    },
+    timeoutMs: readyMs,
+    pauseMs: API_PAUSE,
+    progressMs: 5_000,
+    describe: (pending, waitedMs) => {
+      const why = typeof pending === 'string' ? pending : (pending.problems[0]?.message ?? '');
+      return `waiting for Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${why}`;
+    },
+    timedOut: (pending) => {
+      throw typeof pending === 'string' ? notReady(host.name, { phase, nodeName, readyMs, why: pending }) : pending;
+    },
+  });
 }
 
 function mayNotRead(host: string, phase: string, nodeName: string): AppError {

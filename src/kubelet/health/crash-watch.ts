@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
-import type { Wait } from '../../base/wait-until.ts';
+import { type Wait, waitUntil } from '../../base/wait-until.ts';
 import type { Host } from '../../host/access/host.ts';
 import { readJournal } from '../../host/access/journal.ts';
 import { observe } from '../../host/access/observe.ts';
@@ -69,35 +69,38 @@ export function checkCrashes(context: PhaseContext, phase: string, watch = crash
 }
 
 /**
- * Adds the kubelet's state to a wait for something that the kubelet does: the wait ends when the kubelet exits again and
- * again (KUBELET_UNHEALTHY), and its progress shows the last error of the kubelet.
+ * `waitUntil` for something that the kubelet does: the wait ends when the kubelet exits again and again, and its progress
+ * shows the last error of the kubelet.
+ * @param phase shown in messages
+ * @throws as `waitUntil`; AppError KUBELET_UNHEALTHY
  */
-export function watchKubelet<T, P>(context: PhaseContext, phase: string, wait: Wait<T, P>): Wait<T, P> {
+export function waitOnKubelet<T, P>(context: PhaseContext, phase: string, wait: Wait<T, P>): Promise<T> {
   const watch = crashWatch(context, phase);
   const check = checkCrashes(context, phase, watch);
   const { describe } = wait;
-  return {
-    ...wait,
-    probe: async (elapsedMs) => {
-      const probed = await wait.probe(elapsedMs);
-      if ('pending' in probed) await check();
-      return probed;
+  return waitUntil<T, P>(
+    { ...context, phase },
+    {
+      ...wait,
+      probe: async (elapsedMs) => {
+        const probed = await wait.probe(elapsedMs);
+        if ('pending' in probed) await check();
+        return probed;
+      },
+      ...(describe && {
+        describe: async (pending, waitedMs) => {
+          const text = await describe(pending, waitedMs);
+          const error = await readLastError(context, waitedMs);
+          return error === null || isShown(text, error) ? text : `${text}. Last error of the kubelet: ${error}`;
+        },
+      }),
+      timedOut: async (pending, waitedMs) => {
+        if (watch.isCrashing())
+          throw kubeletUnhealthy(context, phase, await explainFailure(context, null, { waitedMs, lastRunOnly: false }), waitedMs);
+        return wait.timedOut(pending, waitedMs);
+      },
     },
-    ...(describe === undefined
-      ? {}
-      : {
-          describe: async (pending, waitedMs) => {
-            const text = await describe(pending, waitedMs);
-            const error = await readLastError(context, waitedMs);
-            return error === null || isShown(text, error) ? text : `${text}. Last error of the kubelet: ${error}`;
-          },
-        }),
-    timedOut: async (pending, waitedMs) => {
-      if (watch.isCrashing())
-        throw kubeletUnhealthy(context, phase, await explainFailure(context, null, { waitedMs, lastRunOnly: false }), waitedMs);
-      return wait.timedOut(pending, waitedMs);
-    },
-  };
+  );
 }
 
 /** Whether a message ends with an error, or with its last part. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { API_PAUSE } from '../../base/wait-until.ts';
 import { observe } from '../../host/access/observe.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import type { PhaseContext, VerifyCommit } from '../../host/phase.ts';
@@ -18,7 +18,7 @@ import {
   type SignalTimes,
   worstOf,
 } from './assess.ts';
-import { watchKubelet } from './crash-watch.ts';
+import { waitOnKubelet } from './crash-watch.ts';
 import {
   findNode,
   type KubeletVerification,
@@ -117,46 +117,43 @@ function waitUntilVerified(
     checkOpen,
   }: { readonly pods: Awaited<ReturnType<typeof recordPods>> | null; readonly deadline: number; readonly checkOpen: () => Promise<void> },
 ): Promise<string | undefined> {
-  const { clock, signal, host, reporter } = context;
+  const { clock, host } = context;
   const { phase, node } = change;
   const before = { isReady: true, pressures: pressuresOf(node) };
   const startedAt = clock.now().getTime();
   let lastAt = startedAt;
   let times: SignalTimes = {};
   const observePods = async () => (await pods?.observe()) ?? { losses: [], pending: null };
-  return waitUntil<string | undefined, string>(
-    { clock, signal, host, reporter, phase },
-    watchKubelet(context, phase, {
-      probe: async () => {
-        const { pending: why, unproven, ...seen } = await observeChange(change);
-        let listed = await observePods();
-        const isShown = why === null && signalsOf(before, { ...seen, ...listed }).length === 0;
-        const probe = isShown && pods !== null ? await pods.probe() : null;
-        // The kubelet admits its pods before it starts a probe pod.
-        if (probe?.state === 'started') listed = await observePods();
-        const found = signalsOf(before, { ...seen, ...listed, probe });
-        const now = clock.now().getTime();
-        const { failure, ...assessed } = assessSignals(times, found, now - lastAt, LIMITS);
-        [times, lastAt] = [assessed.times, now];
-        if (failure?.pod !== undefined) throw podsLost(host.name, phase, failure.cause, failure.pod);
-        if (probe?.state === 'failed' && failure !== null && pods !== null) throw await pods.probeFailed(probe.why);
-        if (failure !== null) throw notProven(host.name, phase, failure.cause, now - startedAt);
-        const starting = probe?.state === 'starting' ? `probe pod: ${probe.seen}` : null;
-        const pending = worstOf(found)?.cause ?? why ?? listed.pending ?? starting;
-        if (pending === null) return { done: unproven };
-        // A change that the host has reverted is never confirmed.
-        await checkOpen();
-        return { pending };
-      },
-      timeoutMs: deadline - startedAt,
-      pauseMs: API_PAUSE,
-      progressMs: 5_000,
-      describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
-      timedOut: (why, waitedMs) => {
-        throw notProven(host.name, phase, why, waitedMs);
-      },
-    }),
-  );
+  return waitOnKubelet<string | undefined, string>(context, phase, {
+    probe: async () => {
+      const { pending: why, unproven, ...seen } = await observeChange(change);
+      let listed = await observePods();
+      const isShown = why === null && signalsOf(before, { ...seen, ...listed }).length === 0;
+      const probe = isShown && pods !== null ? await pods.probe() : null;
+      // The kubelet admits its pods before it starts a probe pod.
+      if (probe?.state === 'started') listed = await observePods();
+      const found = signalsOf(before, { ...seen, ...listed, probe });
+      const now = clock.now().getTime();
+      const { failure, ...assessed } = assessSignals(times, found, now - lastAt, LIMITS);
+      [times, lastAt] = [assessed.times, now];
+      if (failure?.pod !== undefined) throw podsLost(host.name, phase, failure.cause, failure.pod);
+      if (probe?.state === 'failed' && failure !== null && pods !== null) throw await pods.probeFailed(probe.why);
+      if (failure !== null) throw notProven(host.name, phase, failure.cause, now - startedAt);
+      const starting = probe?.state === 'starting' ? `probe pod: ${probe.seen}` : null;
+      const pending = worstOf(found)?.cause ?? why ?? listed.pending ?? starting;
+      if (pending === null) return { done: unproven };
+      // A change that the host has reverted is never confirmed.
+      await checkOpen();
+      return { pending };
+    },
+    timeoutMs: deadline - startedAt,
+    pauseMs: API_PAUSE,
+    progressMs: 5_000,
+    describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
+    timedOut: (why, waitedMs) => {
+      throw notProven(host.name, phase, why, waitedMs);
+    },
+  });
 }
 
 /** The signals of a change, the worst first. */

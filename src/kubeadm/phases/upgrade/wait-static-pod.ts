@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import { AppError, isAppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { quickAtFirst, type Wait, waitUntil } from '../../../base/wait-until.ts';
+import { quickAtFirst, type Wait } from '../../../base/wait-until.ts';
 import type { Host } from '../../../host/access/host.ts';
 import { observe } from '../../../host/access/observe.ts';
 import { lastLog } from '../../../host/cri/runtime-commands.ts';
@@ -9,7 +9,7 @@ import { defineFact } from '../../../host/facts/fact.ts';
 import type { HttpFact } from '../../../host/facts/query.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
-import { watchKubelet } from '../../../kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../../kubelet/health/crash-watch.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type ManifestFacts, type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
@@ -80,23 +80,20 @@ type Missing = readonly string[];
 export async function waitForStaticPod(context: PhaseContext, expected: ExpectedPod): Promise<number> {
   const { component, phase, timeoutMs, manifest } = expected;
   const facts = readManifest(manifest, component);
-  return waitUntil<number, Missing>(
-    { ...context, phase },
-    watchKubelet(context, phase, {
-      probe: async (elapsedMs) => {
-        const missing = await unmetStaticPodConditions(context, expected, facts);
-        if (missing.length === 0) return { done: elapsedMs() };
-        if (isGivenUp(expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
-        return { pending: missing };
-      },
-      timeoutMs,
-      pauseMs: staticPodPause(context.host),
-      describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
-      timedOut: async (missing, waitedMs) => {
-        throw await notRunning(context, expected, { missing, waitedMs });
-      },
-    }),
-  );
+  return waitOnKubelet<number, Missing>(context, phase, {
+    probe: async (elapsedMs) => {
+      const missing = await unmetStaticPodConditions(context, expected, facts);
+      if (missing.length === 0) return { done: elapsedMs() };
+      if (isGivenUp(expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
+      return { pending: missing };
+    },
+    timeoutMs,
+    pauseMs: staticPodPause(context.host),
+    describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
+    timedOut: async (missing, waitedMs) => {
+      throw await notRunning(context, expected, { missing, waitedMs });
+    },
+  });
 }
 
 function isGivenUp({ restored }: ExpectedPod, waitedMs: number): boolean {

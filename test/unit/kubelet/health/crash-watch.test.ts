@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { waitUntil } from '../../../../src/base/wait-until.ts';
 import { applyPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { waitNode } from '../../../../src/kubeadm/phases/wait-node.ts';
-import { watchKubelet } from '../../../../src/kubelet/health/crash-watch.ts';
+import { waitOnKubelet } from '../../../../src/kubelet/health/crash-watch.ts';
 import { healthText } from '../../../../src/kubelet/health/observe.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
@@ -28,23 +27,20 @@ function world() {
     }
   };
   const wait = (timeoutMs = 300_000) =>
-    waitUntil<void, string>(
-      { ...context, phase: 'p' },
-      watchKubelet(context, 'p', {
-        probe: async () => ({ pending: 'no Node' }),
-        timeoutMs,
-        pauseMs: () => 500,
-        progressMs: 5_000,
-        describe: (why, waitedMs) => `waiting ${waitedMs / 1000} s: ${why}`,
-        timedOut: (why) => {
-          throw new Error(`timed out: ${why}`);
-        },
-      }),
-    );
+    waitOnKubelet<void, string>(context, 'p', {
+      probe: async () => ({ pending: 'no Node' }),
+      timeoutMs,
+      pauseMs: () => 500,
+      progressMs: 5_000,
+      describe: (why, waitedMs) => `waiting ${waitedMs / 1000} s: ${why}`,
+      timedOut: (why) => {
+        throw new Error(`timed out: ${why}`);
+      },
+    });
   return { unit, clock, reporter, context, loop, wait };
 }
 
-describe('watchKubelet', () => {
+describe('waitOnKubelet', () => {
   it('ends a wait with the cause of a crash loop, and shows its last error meanwhile', async () => {
     const { loop, wait, reporter, clock } = world();
     loop(RESERVED);
