@@ -13,6 +13,7 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { corednsObjects } from '../../src/kubeadm/addons/coredns.ts';
 import { kubeProxyObjects } from '../../src/kubeadm/addons/kube-proxy.ts';
+import { CONTROL_PLANE_TAINT } from '../../src/kubeadm/config/defaults.ts';
 import { manifestFile } from '../../src/kubeadm/control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts';
 import { addonCoredns, addonKubeProxy } from '../../src/kubeadm/phases/addons.ts';
@@ -115,7 +116,7 @@ describe.skipIf(requirement('static pods with real components', missing))('stati
     const context: PhaseContext = { host: fakeHost(), cluster, clock: fakeClock(new Date()), reporter: recordingReporter() };
     const common = { forceUpload: false };
     const inputs = [
-      [markControlPlane, { nodeName: 'cp-1', taints: node.taints, timeoutMs: 10_000, check: null }],
+      [markControlPlane, { nodeName: 'cp-1', taints: [CONTROL_PLANE_TAINT], timeoutMs: 10_000 }],
       [addonCoredns, { objects: corednsObjects(node), ...common }],
       [addonKubeProxy, { ...kubeProxyObjects(node), ...common }],
     ] as const;

@@ -26,8 +26,6 @@ export function controlPlaneNode(input: string, changes: Partial<ControlPlaneNod
     cluster: applyClusterDefaults(loaded.cluster ?? {}, init.localAPIEndpoint.bindPort),
     nodeName: init.nodeRegistration.name,
     localAPIEndpoint: init.localAPIEndpoint,
-    taints: init.nodeRegistration.taints,
-    imagePullPolicy: init.nodeRegistration.imagePullPolicy,
     timeouts: init.timeouts,
     patches: readPatches(init.patches?.directory),
     caDirectories: DEBIAN_CA_DIRECTORIES,

@@ -192,7 +192,7 @@ function savedSettings(changes: readonly Change[]): NodeSettings | 'unchanged' |
   if (change === undefined) return 'unchanged';
   if (change.kind !== 'write-file' || change.before === null) return null;
   try {
-    return decodeNodeSettings(change.before.content, NODE_SETTINGS_PATH);
+    return decodeNodeSettings(change.before.content);
   } catch (error) {
     if (isAppError(error)) return null;
     throw error;

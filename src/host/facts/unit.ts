@@ -32,6 +32,11 @@ export function unitState(unit: string): Fact<UnitState | null> {
   );
 }
 
+/** Whether the unit must be stopped before its files are removed: also while it waits for its next start, or has failed. */
+export function mustBeStopped(unit: UnitState | null): boolean {
+  return unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
+}
+
 /** Parses the `Name=value` lines of `systemctl show`; null without a state. */
 export function parseUnitState(output: string): UnitState | null {
   const values = new Map<string, string>();

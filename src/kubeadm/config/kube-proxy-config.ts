@@ -28,15 +28,16 @@ export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedD
   return decodeTyped(document, { type, header: HEADER, unknown: unknownFieldOf(HEADER.kind) });
 }
 
+/** The KubeProxyConfiguration that kubeadm writes without one of the user, as Go prints it. */
+export function defaultKubeProxyConfiguration(input: KubeProxyDefaultsInput): JsonObject {
+  return encodeTyped(typeNamed(HEADER.kind), withDefaults(null, input));
+}
+
 /**
- * A KubeProxyConfiguration with kubeadm's values for unset fields, as Go prints it.
+ * The text of a KubeProxyConfiguration with kubeadm's values for unset fields.
  * @param written as decoded; null: no configuration of the user
  * @see kubeadm 1.36 componentconfigs/kubeproxy.go; 1.37 sets the mode (release notes, #139777)
  */
-export function kubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
-  return encodeTyped(typeNamed(HEADER.kind), withDefaults(written, input));
-}
-
 export function renderKubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): string {
   return renderTyped(typeNamed(HEADER.kind), withDefaults(written, input));
 }

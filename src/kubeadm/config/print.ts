@@ -18,7 +18,7 @@ import {
   encodeUpgradeConfiguration,
   renderConfig,
 } from './encode.ts';
-import { kubeProxyConfiguration } from './kube-proxy-config.ts';
+import { defaultKubeProxyConfiguration } from './kube-proxy-config.ts';
 
 export type DefaultsAction = 'init' | 'join' | 'reset' | 'upgrade';
 
@@ -78,7 +78,7 @@ function componentDocuments(
     throw usageError('--component-configs is supported only for init-defaults');
   }
   return componentConfigs.map((kind) => {
-    if (kind === 'KubeProxyConfiguration') return kubeProxyConfiguration(null, { advertiseAddress: '1.2.3.4' });
+    if (kind === 'KubeProxyConfiguration') return defaultKubeProxyConfiguration({ advertiseAddress: '1.2.3.4' });
     if (kind === 'KubeletConfiguration' && kubeletConfiguration !== undefined) return kubeletConfiguration;
     throw usageError(`--component-configs: unknown kind ${JSON.stringify(kind)}`, `Supported kinds: ${COMPONENTS.join(', ')}`);
   });

@@ -19,8 +19,8 @@ export function directoryMount(name: string, path: string, readOnly = true): Mou
   return { name, hostPath: path, mountPath: path, readOnly, pathType: 'DirectoryOrCreate' };
 }
 
-export function fileMount(name: string, path: string): Mount {
-  return { name, hostPath: path, mountPath: path, readOnly: true, pathType: 'FileOrCreate' };
+export function kubeconfigMount(path: string): Mount {
+  return { name: 'kubeconfig', hostPath: path, mountPath: path, readOnly: true, pathType: 'FileOrCreate' };
 }
 
 /** The certificates of the cluster and the CA directories of the host. */

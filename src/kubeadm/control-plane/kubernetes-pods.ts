@@ -5,7 +5,7 @@ import { CONTROLLER_MANAGER_CONF, SCHEDULER_CONF } from '../../kube/well-known.t
 import { argValue } from '../config/model.ts';
 import { joinHostPort } from '../config/rules.ts';
 import { etcdClientUrl, localhostOf } from './etcd.ts';
-import { certificateMounts, externalEtcdMounts, extraMounts, fileMount, uniqueMounts } from './host-mounts.ts';
+import { certificateMounts, externalEtcdMounts, extraMounts, kubeconfigMount, uniqueMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import type { ControlPlaneNode } from './model.ts';
 import { type ProbeTarget, staticPod } from './static-pod.ts';
@@ -46,7 +46,7 @@ export function kubeControllerManagerPod(node: ControlPlaneNode): JsonObject {
     image: kubernetesImage('kube-controller-manager', cluster),
     ownArgs: controllerManagerArguments(node),
     extraArgs,
-    mounts: uniqueMounts([...certificateMounts(node), fileMount('kubeconfig', CONTROLLER_MANAGER_CONF), ...extraMounts(extraVolumes)]),
+    mounts: uniqueMounts([...certificateMounts(node), kubeconfigMount(CONTROLLER_MANAGER_CONF), ...extraMounts(extraVolumes)]),
     env: [...proxyEnvironment, ...extraEnvs],
     target: httpsTarget(argValue(extraArgs, 'bind-address') ?? '127.0.0.1', 10257),
     liveness: '/healthz',
@@ -68,7 +68,7 @@ export function kubeSchedulerPod(node: ControlPlaneNode): JsonObject {
       'leader-elect': 'true',
     },
     extraArgs,
-    mounts: uniqueMounts([fileMount('kubeconfig', SCHEDULER_CONF), ...extraMounts(extraVolumes)]),
+    mounts: uniqueMounts([kubeconfigMount(SCHEDULER_CONF), ...extraMounts(extraVolumes)]),
     env: [...proxyEnvironment, ...extraEnvs],
     target: httpsTarget(argValue(extraArgs, 'bind-address') ?? '127.0.0.1', 10259),
     liveness: '/livez',

@@ -1,8 +1,7 @@
 import type { SourceDocument } from '../../codec/source.ts';
-import type { Taint } from '../../kube/taint.ts';
 import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { ApiEndpoint, EnvVar, PullPolicy, Timeouts } from '../config/model.ts';
+import type { ApiEndpoint, EnvVar, Timeouts } from '../config/model.ts';
 import { CA_MOUNT_DIRS } from './paths.ts';
 
 /**
@@ -20,10 +19,6 @@ export interface ControlPlaneNode {
   readonly nodeName: string;
   /** Endpoint of this node's API server; `advertiseAddress` is an address of the host. */
   readonly localAPIEndpoint: Required<ApiEndpoint>;
-  /** `[]`: none. */
-  readonly taints: readonly Taint[];
-  /** For the image pull before the start; static Pods have their own policy. */
-  readonly imagePullPolicy: PullPolicy;
   /** `controlPlaneComponentHealthCheck` is the limit of startup probes. */
   readonly timeouts: Required<Timeouts>;
   /** Patches for all targets, in the order of application; each file uses those of its target. */

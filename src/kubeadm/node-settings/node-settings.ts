@@ -87,17 +87,16 @@ export function encodeNodeSettings({ nodeRegistration, overlays, declared, setti
 }
 
 /**
- * Decodes a node settings file.
- * @param file its name in problems
+ * Decodes the node settings file.
  * @throws AppError NODE_MEMORY_INVALID (exit code 3: nothing was changed) with all errors
  */
-export function decodeNodeSettings(text: string, file: string): NodeSettings {
-  const { documents, problems } = parseSource(text, file);
+export function decodeNodeSettings(text: string): NodeSettings {
+  const { documents, problems } = parseSource(text, NODE_SETTINGS_PATH);
   const root = documents[0]?.root ?? null;
   if (problems.length > 0 || root === null)
-    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['the file is empty']);
+    throw invalid(problems.length > 0 ? problems.map(({ message }) => message) : ['the file is empty']);
   const read = SCHEMA.safeParse(sourceToJson(root));
-  if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
+  if (!read.success) throw invalid(read.error.issues.map(describeIssue));
   const { apiVersion: _, kind: __, ...nodeSettings } = read.data;
   return nodeSettings;
 }
@@ -105,7 +104,7 @@ export function decodeNodeSettings(text: string, file: string): NodeSettings {
 /** The kept flags in a settings file; none in an invalid file, which the run writes again. */
 export function readKeptFlags(text: string): readonly PlacedFlag[] {
   try {
-    const { keptFlags = [] } = decodeNodeSettings(text, NODE_SETTINGS_PATH).nodeRegistration;
+    const { keptFlags = [] } = decodeNodeSettings(text).nodeRegistration;
     return keptFlags.map((arg) => ({ ...arg, source: NODE_SETTINGS_PATH, file: NODE_SETTINGS_PATH }));
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return [];
@@ -117,8 +116,8 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${path.join('.')}: ${message}`;
 }
 
-function invalid(file: string, reasons: readonly string[]): AppError {
+function invalid(reasons: readonly string[]): AppError {
   const hint = 'Delete the file, then rerun the command with --overlay, --patches and --set of this node';
-  const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
+  const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${NODE_SETTINGS_PATH}: ${why}`, hint }));
   return new AppError(problems, { exitCode: 3 });
 }

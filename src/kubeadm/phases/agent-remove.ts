@@ -2,7 +2,7 @@ import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { mustBeStopped, type UnitState, unitState } from '../../host/facts/unit.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { isProgramName } from '../../kubelet/node-agent/agent-program.ts';
@@ -84,10 +84,9 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   },
   plan: (found, input) => {
     const { unit, links } = found;
-    const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
     const left = removals(found, input, { keepsAccepted: false });
     const changes: readonly HostChange[] = [
-      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'its files are removed' } as const] : []),
+      ...(mustBeStopped(unit) ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'its files are removed' } as const] : []),
       ...links.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
       ...left,
       ...(links.length > 0 && !found.files.includes(AGENT_UNIT) ? [RELOAD] : []),

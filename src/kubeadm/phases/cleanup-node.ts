@@ -5,7 +5,7 @@ import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
-import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { mustBeStopped, type UnitState, unitState } from '../../host/facts/unit.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -88,10 +88,9 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...(input.cleanupTmpDir ? [KUBEADM_TMP_DIR] : []),
     ...etcdData(input),
   ].filter(isFull);
-  const isRunning = facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found';
   const changes: readonly HostChange[] = [
     ...removeCommit(facts.commit),
-    ...(isRunning ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const] : []),
+    ...(mustBeStopped(facts.unit) ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const] : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
     // Also without an observed mount: until it is stopped, a kubelet may mount volumes of new Pods, as in kubeadm's reset.
     ...(isFull(KUBELET_DIR)
@@ -214,8 +213,7 @@ export const deleteNode = definePhase<
   plan: ({ node, unit }, { nodeName, noop }) => {
     if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is kept (--delete-node deletes it)' };
     if (node === null) return { changes: [], noop: `Node ${nodeName} does not exist` };
-    const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
-    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'the Node is deleted' }] : [];
+    const stop: readonly Change[] = mustBeStopped(unit) ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'the Node is deleted' }] : [];
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     return { changes: [...stop, { kind: 'delete-object', ref, reason: '--delete-node was given' }] };
   },

@@ -1,7 +1,7 @@
 import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { unitState } from '../../host/facts/unit.ts';
+import { mustBeStopped, unitState } from '../../host/facts/unit.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import {
@@ -35,10 +35,9 @@ export const removeController = definePhase<
   short: 'Stop and remove the controller of rollouts on this control plane',
   observe: ({ host, signal }) => observe(host, controllerOnHost, signal),
   plan: ({ unit, files, programs }, { keepsRights }) => {
-    const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
     const found = FILES.filter((path) => files.get(path) != null);
     const changes: readonly HostChange[] = [
-      ...(runs ? [{ kind: 'stop-unit', unit: CONTROLLER_SERVICE, reason: 'its files are removed' } as const] : []),
+      ...(mustBeStopped(unit) ? [{ kind: 'stop-unit', unit: CONTROLLER_SERVICE, reason: 'its files are removed' } as const] : []),
       ...(programs === null ? [] : [{ kind: 'remove-directory', path: CONTROLLER_DIRECTORY, reason: REASON } as const]),
       ...found.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
       ...(found.includes(CONTROLLER_UNIT) || unit?.needsReload === true

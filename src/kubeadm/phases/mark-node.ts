@@ -30,12 +30,12 @@ export interface OwnNodeCheck {
  * Whether a change of the Node must wait. Null: the host was verified when the run was planned, or the
  * credentials are its own.
  */
-export function isUnchecked(check: OwnNodeCheck | null): boolean {
+function isUnchecked(check: OwnNodeCheck | null): boolean {
   return check !== null && !check.isDone;
 }
 
 /** Why a change is deferred, for the plan. */
-export function deferredUntilCheck(nodeName: string): string {
+function deferredUntilCheck(nodeName: string): string {
   return `changes Node ${nodeName} after checking that the host belongs to this Node`;
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
-import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { definePhase } from '../../host/phase.ts';
 import type { ClusterServer } from '../../kube/kubeconfig-render.ts';
 import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts';
 
@@ -30,7 +30,10 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput | null, null>({
   verify: async (context, input) => {
     if (context.cluster === null || input === null) return;
     const { tokens, apiServer, withhold, controlPlane, show } = input;
-    if (apiServer === null) return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig contains no CA: cannot print a join command');
+    if (apiServer === null) {
+      const message = 'the kubeconfig contains no CA: cannot print a join command';
+      return context.reporter.report({ level: 'warning', code: 'KUBECONFIG_NO_CA', phase: NAME, message });
+    }
     if (tokens.length === 0) {
       const hint = 'Run kubeletadm init phase bootstrap-token, or kubeletadm token create --print-join-command';
       throw new AppError({ code: 'NO_TOKEN', message: 'no bootstrap token is usable for joining nodes', hint });
@@ -42,7 +45,3 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput | null, null>({
     }
   },
 });
-
-function warn({ reporter }: PhaseContext, code: string, message: string): void {
-  reporter.report({ level: 'warning', code, phase: NAME, message });
-}

@@ -3,7 +3,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
-import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../config/defaults.ts';
+import { applyEndpointDefaults, DEFAULT_TIMEOUTS } from '../config/defaults.ts';
 import type { ControlPlaneNode } from '../control-plane/model.ts';
 import { type LocalHostConnections, observeLocalDefaultRoute, proxyEnvironment } from './control-plane-inputs.ts';
 import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from './resolve-init-documents.ts';
@@ -35,8 +35,6 @@ export async function addonManifests(
       localAPIEndpoint: applyEndpointDefaults(config.init?.localAPIEndpoint ?? {}, {
         defaultRoute: await observeLocalDefaultRoute(services),
       }),
-      taints: [CONTROL_PLANE_TAINT],
-      imagePullPolicy: 'IfNotPresent',
       timeouts: DEFAULT_TIMEOUTS,
       patches: [],
       caDirectories: [],

@@ -1,6 +1,5 @@
 import { AppError } from '../../base/errors.ts';
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
-import { goDurationMs } from '../../base/text/go-duration.ts';
 import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { PhaseContext } from '../../host/phase.ts';
@@ -283,7 +282,6 @@ function inputOf(
   const { node, routes, found } = host;
   const { start } = firstNode;
   const { forceUpload } = options;
-  const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(controlPlane.node);
   const corednsWanted = cluster.dns.disabled === true ? null : corednsObjects(controlPlane.node);
   return {
@@ -291,7 +289,7 @@ function inputOf(
     superApi: routes.superApi,
     assumeEmptyCluster: options.run.dryRun,
     staged: options.staged,
-    admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: apiCallMs },
+    admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: controlPlane.mark.timeoutMs },
     pull: controlPlane.pull,
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
@@ -300,12 +298,7 @@ function inputOf(
     wait: controlPlane.wait,
     ...joinObjects({ ...admission, version: cluster.kubernetesVersion, cluster, found, upload: firstNode.upload, forceUpload, now }),
     uploadCerts: admission.shared?.input ?? null,
-    mark: {
-      nodeName: node.registration.name,
-      taints: controlPlane.node.taints,
-      timeoutMs: apiCallMs,
-      check: null,
-    },
+    mark: controlPlane.mark,
     coredns: { objects: corednsWanted, forceUpload },
     kubeProxy: { ...proxy, forceUpload },
     finalize: finalizeInput(node, firstNode.design, start),

@@ -169,12 +169,7 @@ async function prepareJoinControlPlane(
         timeoutMs: etcdCallMs,
         skipped: hasLocalEtcd(cluster) ? null : EXTERNAL,
       },
-      mark: {
-        nodeName: node.registration.name,
-        taints: prepared.node.taints,
-        timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
-        check: null,
-      },
+      mark: prepared.mark,
       wait: prepared.wait,
     },
     warnings: [...found.warnings, ...join.warnings, ...prepared.preflight.warnings.map(toWarning), ...prepared.warnings],

@@ -296,7 +296,7 @@ const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
 /** Treats an invalid settings file as empty: this run writes it again. */
 function marksIn(nodeSettings: string): NodeMarks {
   try {
-    const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(nodeSettings, NODE_SETTINGS_PATH).nodeRegistration;
+    const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(nodeSettings).nodeRegistration;
     return { labels: labelsOf(kubeletExtraArgs), taints };
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return NO_MARKS;

@@ -150,7 +150,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   if (blocks.length === 0)
     return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', hint: 'Set the reserved memory of each NUMA node' }];
   const desired = reservedForNode(facts);
-  const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
+  const given = sumOf(blocks.flatMap((block) => memoryAt(block, 'limits')));
   if (desired === null || compareQuantities(desired, given) === 0) return [];
   const message = `the memory reserved on all NUMA nodes (${formatQuantity(given)}) must equal the sum of kubeReserved, systemReserved and evictionHard (${formatQuantity(desired)})`;
   return [{ path: 'reservedMemory', near: ['kubeReserved', 'systemReserved', 'evictionHard'], message }];
@@ -161,7 +161,7 @@ function reservedForNode({ config, minor }: RuleFacts): Quantity | null {
   const threshold = valueAt(config, 'evictionHard') === undefined ? defaultEvictionHard(minor)['memory.available'] : evictionOf(config);
   if (threshold?.endsWith('%') && threshold !== '0%' && threshold !== '100%') return null;
   const hard = threshold === undefined || threshold.endsWith('%') ? [] : [parseQuantity(threshold)];
-  const all = [...hard, ...quantitiesAt(config, 'kubeReserved', 'memory'), ...quantitiesAt(config, 'systemReserved', 'memory')];
+  const all = [...hard, ...memoryAt(config, 'kubeReserved'), ...memoryAt(config, 'systemReserved')];
   return all.includes(null) ? null : sumOf(all);
 }
 
@@ -170,9 +170,9 @@ function evictionOf(config: JsonObject): string | undefined {
   return value === undefined ? undefined : String(value);
 }
 
-function quantitiesAt(config: JsonObject, path: string, name: string): readonly (Quantity | null)[] {
+function memoryAt(config: JsonObject, path: string): readonly (Quantity | null)[] {
   return entriesAt(config, path)
-    .filter(([key]) => key === name)
+    .filter(([key]) => key === 'memory')
     .map(([, value]) => parseQuantity(String(value)));
 }
 

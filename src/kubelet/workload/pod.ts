@@ -31,8 +31,6 @@ export interface NodePod {
   readonly requests: Amounts;
   /** Containers that wait for their start, with the kubelet's reason (`RunContainerError`, ...). */
   readonly waiting: readonly { readonly name: string; readonly reason: string; readonly message: string }[];
-  /** Restarts of all containers. */
-  readonly restarts: number;
 }
 
 /** Label of probe pods: those of a run over SSH and of an agent. */
@@ -59,7 +57,6 @@ export function readPod(pod: KubeObject): NodePod {
       if (!isJsonObject(waiting)) return [];
       return [{ name: textAt(container, 'name'), reason: textAt(waiting, 'reason'), message: textAt(waiting, 'message') }];
     }),
-    restarts: containers.reduce((sum, { restartCount }) => sum + (typeof restartCount === 'number' ? restartCount : 0), 0),
   };
 }
 

@@ -24,6 +24,7 @@ import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../control-plane/model.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../facts/control-plane-host.ts';
+import type { MarkControlPlaneInput } from '../../phases/mark-control-plane.ts';
 import type { PullImagesInput } from '../../phases/pull-images.ts';
 import { staticPodsInput } from '../../phases/static-pods.ts';
 import type { WaitControlPlaneInput } from '../../phases/wait-control-plane.ts';
@@ -149,6 +150,7 @@ export interface PreparedControlPlane {
   readonly joiningEtcd: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
   readonly pull: PullImagesInput;
   readonly wait: WaitControlPlaneInput;
+  readonly mark: MarkControlPlaneInput;
   readonly timeouts: Required<Timeouts>;
   /** Result of the preflight checks of a control plane. */
   readonly preflight: PreflightVerdict;
@@ -181,8 +183,6 @@ export async function prepareControlPlane(
   });
   const node: ControlPlaneNode = {
     ...identity,
-    taints: registration.taints ?? [CONTROL_PLANE_TAINT],
-    imagePullPolicy: registration.imagePullPolicy,
     timeouts,
     patches: options.staticPodPatches,
     caDirectories: caDirectoriesFor(observed, options, facts.os),
@@ -204,13 +204,7 @@ export async function prepareControlPlane(
     : controlPlaneFindings({
         host: observed.host,
         ports: facts.ports,
-        listenAddresses:
-          releaseFacts(cluster.kubernetesVersion).portCheck === 'all-addresses'
-            ? new Map()
-            : listenAddresses(
-                new Map(staticPodNames(node).map((name) => [name, staticPodOf(node, name)])),
-                observed.localAPIEndpoint.bindPort,
-              ),
+        listenAddresses: listenAddressesOf(node),
         addresses: facts.addresses,
         advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
         bindPort: observed.localAPIEndpoint.bindPort,
@@ -235,11 +229,23 @@ export async function prepareControlPlane(
       ignored: isIgnored('ImagePull', [options.run, registration]),
     },
     wait: { criSocket: registration.criSocket, timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck) },
+    mark: {
+      nodeName: registration.name,
+      taints: registration.taints ?? [CONTROL_PLANE_TAINT],
+      timeoutMs: goDurationMs(timeouts.kubernetesAPICall),
+    },
     timeouts,
     preflight: preflightVerdict(context, options, observedNode, [...findings, ...args, ...proxied, ...more]),
     refusals: pki.problems,
     warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };
+}
+
+/** Empty: the release checks its ports on all addresses. */
+function listenAddressesOf(node: ControlPlaneNode): ReturnType<typeof listenAddresses> {
+  if (releaseFacts(node.cluster.kubernetesVersion).portCheck === 'all-addresses') return new Map();
+  const pods = new Map(staticPodNames(node).map((name) => [name, staticPodOf(node, name)]));
+  return listenAddresses(pods, node.localAPIEndpoint.bindPort);
 }
 
 const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];

@@ -28,8 +28,6 @@ export interface ClusterBaseline {
   readonly proxyExceptions: readonly string[];
   readonly clusterName: string;
   readonly imageRepository: string;
-  /** kubernetesVersion of kubeadm-config; null when it is not set. */
-  readonly kubernetesVersion: string | null;
   /** Feature gates of kubeadm, not of the kubelet. */
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly warnings: readonly Warning[];
@@ -71,7 +69,6 @@ export async function readClusterBaseline(
     proxyExceptions: proxyExceptions(settings),
     clusterName: settings.clusterName,
     imageRepository: settings.imageRepository,
-    kubernetesVersion: found.model?.kubernetesVersion ?? null,
     featureGates: settings.featureGates ?? {},
     warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
   };

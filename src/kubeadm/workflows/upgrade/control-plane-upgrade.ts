@@ -12,7 +12,7 @@ import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { corednsObjects } from '../../addons/coredns.ts';
 import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy.ts';
 import { isGenerated } from '../../cluster-objects/kubelet-config-map.ts';
-import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
+import { applyClusterDefaults, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
 import { CONTROLLER_CONF } from '../../control-plane/controller-unit.ts';
 import { etcdDataDirOf, readEtcdManifest } from '../../control-plane/etcd-manifest.ts';
@@ -149,9 +149,8 @@ export async function prepareControlPlaneUpgrade(
   const cluster = applyClusterDefaults({ ...target.cluster, kubernetesVersion: target.version }, endpoint.bindPort);
   const certificates = await renewedCertificates(context, { ...options, cluster });
   const plane: ControlPlaneNode = {
-    ...{ cluster, nodeName: node.annotation.nodeName, localAPIEndpoint: endpoint, taints: [CONTROL_PLANE_TAINT] },
+    ...{ cluster, nodeName: node.annotation.nodeName, localAPIEndpoint: endpoint },
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
-    imagePullPolicy: options.imagePullPolicy,
     patches: options.staticPodPatches,
     caDirectories: host.caDirectories,
     etcdMembers: null,

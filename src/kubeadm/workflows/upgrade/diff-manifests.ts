@@ -5,7 +5,7 @@ import { observe } from '../../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { unifiedDiff } from '../../../host/plan/text-diff.ts';
-import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
+import { applyClusterDefaults, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import { manifestFile } from '../../control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';
@@ -51,8 +51,6 @@ export async function diffManifests(
     // Only the manifest of etcd has the name.
     nodeName: host.name,
     localAPIEndpoint: apiEndpointOf(apiServer) ?? { advertiseAddress: '', bindPort: 6443 },
-    taints: [CONTROL_PLANE_TAINT],
-    imagePullPolicy: 'IfNotPresent',
     timeouts: DEFAULT_TIMEOUTS,
     patches: [],
     caDirectories,

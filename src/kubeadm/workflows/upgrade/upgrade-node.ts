@@ -189,7 +189,7 @@ function readNodeSettings(
 ): { readonly nodeSettings: NodeSettings; readonly warnings: readonly Warning[] } {
   const text = found(NODE_SETTINGS_PATH);
   if (forget) return { nodeSettings: NO_SETTINGS, warnings: [] };
-  if (text !== null) return { nodeSettings: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
+  if (text !== null) return { nodeSettings: decodeNodeSettings(text), warnings: [] };
   const message = `${NODE_SETTINGS_PATH} does not exist, so the overlays, patches and settings of earlier runs are unknown. Pass all settings of this node with --overlay, --patches and --set`;
   return { nodeSettings: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
@@ -218,7 +218,7 @@ function readOverlay({ source, content, layer }: NodeSettings['overlays'][number
 /** Whether an earlier run set `--config-dir`, also for `--forget`. */
 function readSavedConfigDir(found: FoundFiles): boolean {
   try {
-    return decodeNodeSettings(found(NODE_SETTINGS_PATH) ?? '', NODE_SETTINGS_PATH).configDir === true;
+    return decodeNodeSettings(found(NODE_SETTINGS_PATH) ?? '').configDir === true;
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return false;
     throw error;

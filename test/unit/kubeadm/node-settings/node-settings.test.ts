@@ -36,8 +36,8 @@ describe('NodeSettings', () => {
   });
 
   it('is unchanged after a round trip', () => {
-    expect(decodeNodeSettings(encodeNodeSettings(FULL), 'm')).toEqual(FULL);
-    expect(decodeNodeSettings(encodeNodeSettings(NO_SETTINGS), 'm')).toEqual(NO_SETTINGS);
+    expect(decodeNodeSettings(encodeNodeSettings(FULL))).toEqual(FULL);
+    expect(decodeNodeSettings(encodeNodeSettings(NO_SETTINGS))).toEqual(NO_SETTINGS);
   });
 
   it('is unchanged after a round trip of any string', () => {
@@ -53,19 +53,22 @@ describe('NodeSettings', () => {
           settings: [value],
           patches: [{ source: name, type: 'merge', patch: { value: typeof json === 'number' ? Math.trunc(json % 1e9) + 0 : value } }],
         };
-        expect(decodeNodeSettings(encodeNodeSettings(settings), 'm')).toEqual(settings);
+        expect(decodeNodeSettings(encodeNodeSettings(settings))).toEqual(settings);
       }),
       { numRuns: numberOfRuns(200) },
     );
   });
 
   it.each([
-    { text: '', why: /m: the file is empty\. Delete the file/ },
-    { text: 'a: [', why: /m: .*NODE_MEMORY_INVALID/ },
-    { text: encodeNodeSettings(FULL).replace('effect: NoSchedule', 'effect: Never'), why: /m: nodeRegistration.taints.0.effect: / },
-    { text: encodeNodeSettings(FULL).replace('kind: NodeSettings', 'kind: Other'), why: /m: kind: / },
+    { text: '', why: /kubeletadm-node\.yaml: the file is empty\. Delete the file/ },
+    { text: 'a: [', why: /kubeletadm-node\.yaml: .*NODE_MEMORY_INVALID/ },
+    {
+      text: encodeNodeSettings(FULL).replace('effect: NoSchedule', 'effect: Never'),
+      why: /kubeletadm-node\.yaml: nodeRegistration.taints.0.effect: /,
+    },
+    { text: encodeNodeSettings(FULL).replace('kind: NodeSettings', 'kind: Other'), why: /kubeletadm-node\.yaml: kind: / },
     { text: `${encodeNodeSettings(FULL)}tokens: []\n`, why: /tokens/ },
   ])('reports the error in $text', ({ text, why }) => {
-    expect(() => decodeNodeSettings(text, 'm')).toThrow(why);
+    expect(() => decodeNodeSettings(text)).toThrow(why);
   });
 });

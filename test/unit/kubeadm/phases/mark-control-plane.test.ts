@@ -15,7 +15,6 @@ const INPUT: MarkControlPlaneInput = {
   nodeName: 'cp-1',
   taints: [CONTROL_PLANE_TAINT],
   timeoutMs: 60_000,
-  check: null,
 };
 const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 

@@ -154,7 +154,7 @@ describe('mark-control-plane, when the API server rejects the credentials', () =
   it('reports the remaining steps', async () => {
     const { all, context, limited } = world();
     const cluster = await limited(without('nodes', 'patch'));
-    const input = { nodeName: 'w1', taints: MARKS.taints, timeoutMs: 1_000, check: null };
+    const input = { nodeName: 'w1', taints: MARKS.taints, timeoutMs: 1_000 };
     await expect(applyPhases([markControlPlane], { ...context, cluster }, input, [])).rejects.toMatchObject({
       code: 'CLUSTER_FORBIDDEN',
       message: expect.stringMatching(/label node-role\.kubernetes\.io\/control-plane=.*taint dedicated.*cannot patch Node w1/),

@@ -458,7 +458,7 @@ describe('mark-node', () => {
           return w.admin.patch(...args);
         },
       };
-      const input = { nodeName: 'w1', taints: [TAINT], timeoutMs: 1, check: null };
+      const input = { nodeName: 'w1', taints: [TAINT], timeoutMs: 1 };
       await applyPhases([markControlPlane], { ...w.context, cluster: racing }, input, []);
       expect((await found(w)).taints).toEqual([otherTaint, TAINT]);
     });

@@ -3,7 +3,6 @@ import { createCa } from '../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../src/base/errors.ts';
 import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { markNode, removeSocketAnnotation } from '../../../../src/kubeadm/phases/mark-node.ts';
 import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/node/identify-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
@@ -142,12 +141,9 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
     expect(await labels(w)).toBeUndefined();
   });
 
-  it('applies to the marks of a control plane, and to the CRI socket annotation', async () => {
+  it('applies to the CRI socket annotation', async () => {
     const annotations = { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///x' };
     const w = world([node({ metadata: { name: 'w1', annotations } })], null);
-    const controlPlane = { nodeName: 'w1', taints: [], timeoutMs: 1, check: check() };
-    expect((await planPhases([markControlPlane], w.context, controlPlane))[0]?.plan.changes).toEqual([]);
-    await expect(applyPhases([markControlPlane], w.context, controlPlane, [])).rejects.toMatchObject({ code: 'NODE_NOT_PROVEN' });
     await applyPhases([removeSocketAnnotation], w.context, { nodeName: 'w1', check: check() }, []);
     expect((await w.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.annotations).toEqual(annotations);
   });

@@ -21,7 +21,6 @@ const POD: RiskPod = {
   createdAt: '2030-01-01T00:00:00Z',
   requests: { cpuMillis: 0, memoryBytes: 0, ephemeralBytes: 0 },
   waiting: [],
-  restarts: 0,
   images: [{ image: 'registry.local:5000/web:1', pullPolicy: 'IfNotPresent' }],
 };
 

@@ -32,7 +32,6 @@ const pod = (name: string, { cpu = 0, memory = 0, disk = 0, ...over }: PodOption
   createdAt: `2030-01-01T00:00:0${name.length}Z`,
   requests: { cpuMillis: cpu, memoryBytes: memory, ephemeralBytes: disk },
   waiting: [],
-  restarts: 0,
   ...over,
 });
 /** Created in this order. */

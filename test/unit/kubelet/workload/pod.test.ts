@@ -65,7 +65,7 @@ describe('the requests of a pod', () => {
 });
 
 describe('a pod', () => {
-  it('has a state, waiting containers and restarts', () => {
+  it('has a state and waiting containers', () => {
     const status = {
       phase: 'Running',
       reason: 'R',
@@ -80,12 +80,11 @@ describe('a pod', () => {
       isReady: true,
       isStatic: false,
       waiting: [{ name: 'c', reason: 'CrashLoopBackOff', message: 'm' }],
-      restarts: 3,
     });
   });
 
   it('is static with the annotation of a mirror pod', () =>
     expect(podWith({}, {}, { 'kubernetes.io/config.mirror': 'hash' }).isStatic).toBe(true));
 
-  it('without a status is not ready', () => expect(podWith({})).toMatchObject({ phase: '', isReady: false, restarts: 0, waiting: [] }));
+  it('without a status is not ready', () => expect(podWith({})).toMatchObject({ phase: '', isReady: false, waiting: [] }));
 });
