@@ -7,7 +7,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { LargeFile } from '../../host/operation/large-file.ts';
 import { definePhase } from '../../host/phase.ts';
-import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
+import { diffDirectory, diffFile, previousFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { AGENT_DIRECTORY, isProgramName } from '../../kubelet/node-agent/agent-program.ts';
 import { signersFile } from '../../kubelet/node-agent/layout.ts';
@@ -122,8 +122,7 @@ export const agentSigners = definePhase<{ readonly text: string | null } | null,
       return change === null ? { changes: [], noop: `${PATH} is up to date` } : { changes: [change] };
     }
     if (found === null) return { changes: [] };
-    const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-    return { changes: [{ kind: 'remove-file', path: PATH, before, reason: 'signatures are not required' }] };
+    return { changes: [{ kind: 'remove-file', path: PATH, before: previousFile(found), reason: 'signatures are not required' }] };
   },
   undo: (_, applied) => revertChanges(applied),
 });

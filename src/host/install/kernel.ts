@@ -3,7 +3,7 @@ import { defineFact, type Fact, mapFact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
-import { diffFile } from '../plan/diff-file.ts';
+import { diffFile, previousFile } from '../plan/diff-file.ts';
 
 export const MODULES_FILE = '/etc/modules-load.d/kubeletadm.conf';
 export const SYSCTLS_FILE = '/etc/sysctl.d/90-kubeletadm.conf';
@@ -56,8 +56,7 @@ function ownFile(found: FileFact | null, path: string, content: string): readonl
     return change === null ? [] : [change];
   }
   if (found === null) return [];
-  const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return [{ kind: 'remove-file', path, before, reason: 'no longer declared' }];
+  return [{ kind: 'remove-file', path, before: previousFile(found), reason: 'no longer declared' }];
 }
 
 export interface SysctlFacts {

@@ -35,8 +35,12 @@ export function diffFile(found: FileFact | null, desired: DesiredFile, options: 
   const owner = options.mayChown === false ? found.owner : desired.owner;
   const reason = reasonsToWrite(found, { content: revealText(desired.content), mode, owner }, desired.whyOther);
   if (reason === null) return null;
-  const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return { ...base, mode, owner, action: 'update', before, reason };
+  return { ...base, mode, owner, action: 'update', before: previousFile(found), reason };
+}
+
+/** The state of a file that a change replaces, with which the change is undone. */
+export function previousFile({ content = '', mode, owner }: FileFact): NonNullable<WriteFile['before']> {
+  return { content, mode, owner };
 }
 
 /** The problem of a path that is not a file; null: a file, or nothing. */

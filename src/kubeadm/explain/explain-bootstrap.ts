@@ -8,6 +8,10 @@ export interface BootstrapReason {
   readonly final: boolean;
 }
 
+/** The hint for bootstrap credentials that are not allowed to create CSRs. */
+export const ALLOW_CSRS =
+  'Bind the ClusterRole system:node-bootstrapper to the groups of the token. For the default group, run kubeletadm init phase bootstrap-token';
+
 /**
  * Explains from the CSRs of a node what keeps its client certificate from being issued.
  * @param csrs of this node, in any order

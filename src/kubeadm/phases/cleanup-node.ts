@@ -8,6 +8,7 @@ import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { mustBeStopped, type UnitState, unitState } from '../../host/facts/unit.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import { previousFile } from '../../host/plan/diff-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/cri-socket.ts';
@@ -104,11 +105,9 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
         ]
       : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, reason }) as const),
-    ...[...facts.files, ...facts.configDropIns].flatMap(([path, found]): readonly HostChange[] => {
-      return found === null
-        ? []
-        : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, reason }];
-    }),
+    ...[...facts.files, ...facts.configDropIns].flatMap(([path, found]): readonly HostChange[] =>
+      found === null ? [] : [{ kind: 'remove-file', path, before: previousFile(found), reason }],
+    ),
   ];
   if (changes.length === 0) return { changes, noop: 'no files of init or join are on the host' };
   const isControlPlane = isFull(MANIFESTS_DIR) && facts.pods === null && facts.init !== null;

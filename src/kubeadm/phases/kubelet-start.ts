@@ -10,7 +10,7 @@ import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
-import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffDirectory, diffFile, previousFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
@@ -236,9 +236,8 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
 function planRemovals({ outdated }: KubeletStartFacts): readonly HostChange[] {
   return [...outdated].flatMap(([path, file]): readonly HostChange[] => {
     if (file === null || file.type !== 'file') return [];
-    const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
     const reason = isOwnConfigDropIn(path) ? 'no setting of this node uses the file any more' : 'the file did not exist before';
-    return [{ kind: 'remove-file', path, before, reason }];
+    return [{ kind: 'remove-file', path, before: previousFile(file), reason }];
   });
 }
 

@@ -4,13 +4,14 @@ import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { previousFile } from '../../host/plan/diff-file.ts';
 import { type Cluster, pollClient, untilInterrupted } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { waitOnKubelet } from '../../kubelet/health/crash-watch.ts';
-import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain/explain-bootstrap.ts';
+import { ALLOW_CSRS, type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-identity/node-csr.ts';
 
 export interface WaitBootstrapInput {
@@ -49,9 +50,8 @@ export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<Retu
             deferred: 'waits for the client certificate of the kubelet after kubelet-start, then removes bootstrap-kubelet.conf',
           };
     }
-    const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
     const reason = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'the token must not remain on the host';
-    return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before, reason }] };
+    return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before: previousFile(found), reason }] };
   },
 });
 
@@ -136,9 +136,7 @@ async function reasonOf(
   if ('unknown' in found) return explainUnknown(found, await kubeletMessage(context, waitedMs));
   if (found.csrs.length > 0) return explainBootstrap(found.csrs, { refusedBefore: earlier.refused });
   if (found.mayCreate) return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
-  const hint =
-    'Bind the ClusterRole system:node-bootstrapper to the groups of the token. For the default group, run kubeletadm init phase bootstrap-token';
-  return { why: 'the bootstrap credentials are not allowed to create CSRs', hint, final: false };
+  return { why: 'the bootstrap credentials are not allowed to create CSRs', hint: ALLOW_CSRS, final: false };
 }
 
 /** The CSRs that were not issued before the wait. */

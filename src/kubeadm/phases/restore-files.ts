@@ -4,7 +4,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
-import { type DesiredFile, diffFile, notAFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffFile, notAFile, previousFile } from '../../host/plan/diff-file.ts';
 
 /** Files as they are after an undo, by path; null: the file does not exist. */
 export type RestoredFiles = ReadonlyMap<string, (Omit<DesiredFile, 'path'> & { readonly content: string }) | null>;
@@ -22,8 +22,7 @@ export const restoreFiles = definePhase<{ readonly files: RestoredFiles }, Reado
       if (present === null) return [];
       const problem = notAFile(path, present);
       if (problem !== null) throw new AppError(problem, { exitCode: 3 });
-      const before = { content: present.content ?? '', mode: present.mode, owner: present.owner };
-      return [{ kind: 'remove-file', path, before, reason: 'the file did not exist before' }];
+      return [{ kind: 'remove-file', path, before: previousFile(present), reason: 'the file did not exist before' }];
     });
     return changes.length === 0 ? { changes, noop: 'the other files are unchanged' } : { changes };
   },

@@ -5,6 +5,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady, leaseRef, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { CheckName } from '../config/check-names.ts';
+import { ALLOW_CSRS } from '../explain/explain-bootstrap.ts';
 import { capitalize } from '../node-identity/node-identity-problems.ts';
 import type { Finding } from '../preflight/check.ts';
 import { unlessForbidden } from './node/cluster-baseline.ts';
@@ -63,9 +64,7 @@ export function joinPreflightFindings({ facts, registration }: ObservedNode, tar
   }
   if (identity.state !== 'usable' && !mayBootstrap) {
     const message = 'the credentials are not allowed to create certificate signing requests, so the kubelet cannot get a certificate';
-    const hint =
-      'Bind the ClusterRole system:node-bootstrapper to the groups of the token. For the default group, run kubeletadm init phase bootstrap-token';
-    findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${hint}`, hint });
+    findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${ALLOW_CSRS}`, hint: ALLOW_CSRS });
   }
   return findings;
 }

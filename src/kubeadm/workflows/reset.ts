@@ -30,7 +30,6 @@ import { cleanupFacts, cleanupNode, deleteNode, listLeftovers } from '../phases/
 import { controllerOnHost, removeController } from '../phases/controller-remove.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { removeProxy } from '../phases/proxy.ts';
-import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
 import { type ApiAccess, adminConfAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
 import {
@@ -38,6 +37,7 @@ import {
   deferUntilEtcd,
   type EtcdAccess,
   etcdAccess,
+  etcdClientFiles,
   etcdEndpoints,
   NO_ETCD_ACCESS,
 } from './control-plane/etcd-access.ts';
@@ -99,7 +99,7 @@ function resetQueries({ reset }: ResetOptions): FactQueries {
     agent: resetAgentFacts({ directory: AGENT_DIRECTORY, programDirectory: PROGRAM_DIRECTORY }),
     controller: controllerOnHost,
     cleanup: cleanupFacts({ certificatesDir, criSocket, etcdDataDir: ETCD_DATA_DIR }),
-    etcd: fileFacts(etcdPaths(certificatesDir)),
+    etcd: fileFacts(Object.values(etcdClientFiles(certificatesDir))),
     proxy: proxyFiles,
   }).queries;
 }
@@ -291,7 +291,7 @@ async function reachEtcd(
   /** Problems of admin.conf, which is then not used. */
   readonly kubeconfig: readonly Problem[];
 }> {
-  const facts = await observe(context.host, fileFacts([ADMIN_CONF, ...etcdPaths(certificatesDir)]), context.signal);
+  const facts = await observe(context.host, fileFacts([ADMIN_CONF, ...Object.values(etcdClientFiles(certificatesDir))]), context.signal);
   const textAt = (path: string): SensitiveText | null => {
     const text = facts.get(path)?.content;
     return text === undefined ? null : new SensitiveText([new Secret(text)]);
@@ -328,16 +328,6 @@ async function reachEtcd(
     if (!isAppError(error)) throw error;
     return { access: NO_ETCD_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: unused };
   }
-}
-
-const ETCD_FILES = [
-  ['etcd/ca', 'crt'],
-  ['etcd/healthcheck-client', 'crt'],
-  ['etcd/healthcheck-client', 'key'],
-] as const;
-
-function etcdPaths(certificatesDir: string): readonly string[] {
-  return ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind));
 }
 
 /** Refuses credentials that may not delete the Node before anything is stopped. */

@@ -4,7 +4,7 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
-import { type DesiredFile, diffDirectory, diffFile } from '../../../host/plan/diff-file.ts';
+import { type DesiredFile, diffDirectory, diffFile, previousFile } from '../../../host/plan/diff-file.ts';
 import { KUBEADM_TMP_DIR } from '../../../kube/well-known.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { mirrorPodRef, readMirrorPod } from '../../upgrade/static-pod-state.ts';
@@ -163,9 +163,8 @@ export const completeControlPlane = definePhase<BackupControlPlaneInput, Readonl
       return { changes: [], deferred: 'removes the record of the upgrade after all static Pods run' };
     const found = files.get(UPGRADE_RECORD_PATH) ?? null;
     if (found === null) return { changes: [], noop: 'no upgrade is in progress' };
-    const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
     const reason = 'the static Pods are upgraded';
     // The phases before this one record their progress in the file.
-    return { changes: [{ kind: 'remove-file', path: UPGRADE_RECORD_PATH, before, volatile: true, reason }] };
+    return { changes: [{ kind: 'remove-file', path: UPGRADE_RECORD_PATH, before: previousFile(found), volatile: true, reason }] };
   },
 });

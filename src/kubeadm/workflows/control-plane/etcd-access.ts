@@ -46,6 +46,15 @@ export async function etcdEndpoints(admin: Cluster): Promise<readonly string[]> 
   return items.flatMap(({ metadata }) => metadata.annotations?.[CLIENT_URLS]?.split(',')[0] ?? []);
 }
 
+/** Paths on the host of the client certificate of etcd's health checks. */
+export function etcdClientFiles(certificatesDir: string): EtcdCredentials['files'] {
+  return {
+    ca: pkiPath(certificatesDir, 'etcd/ca', 'crt'),
+    certificate: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'crt'),
+    key: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'key'),
+  };
+}
+
 /**
  * Access to etcd with the client certificate of its health checks.
  * @param endpointsOf null: the endpoints are unknown
@@ -62,11 +71,7 @@ export function etcdAccess(options: {
   return {
     reach: async (context) => {
       if (connected !== null) return connected;
-      const files = {
-        ca: pkiPath(certificatesDir, 'etcd/ca', 'crt'),
-        certificate: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'crt'),
-        key: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'key'),
-      };
+      const files = etcdClientFiles(certificatesDir);
       const [ca, certificate, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
       const endpoints = await endpointsOf(context);
       if (endpoints === null || ca === null || certificate === null || key === null) return null;

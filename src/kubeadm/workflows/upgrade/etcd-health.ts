@@ -4,8 +4,7 @@ import { Secret } from '../../../base/text/secret.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { EtcdCluster, EtcdMemberState } from '../../../kube/etcd-cluster.ts';
 import { recordEtcdMembers } from '../../phases/upgrade/upgrade-progress.ts';
-import { pkiPath } from '../../pki/certificate-list.ts';
-import { type ConnectEtcd, etcdEndpoints } from '../control-plane/etcd-access.ts';
+import { type ConnectEtcd, etcdClientFiles, etcdEndpoints } from '../control-plane/etcd-access.ts';
 
 /**
  * Checks the etcd cluster before its local member is restarted. Unhealthy members are accepted, with a warning, only if the
@@ -76,9 +75,7 @@ function connectWith(
   { connectEtcd, certificatesDir, textAt }: Parameters<typeof etcdHealthCheck>[0],
   { host }: PhaseContext,
 ): { readonly to: (endpoints: readonly string[]) => Promise<EtcdCluster> } | { readonly missing: readonly string[] } {
-  const path = (name: string, kind: 'crt' | 'key'): string => pkiPath(certificatesDir, name, kind);
-  const client = 'etcd/healthcheck-client';
-  const files = { ca: path('etcd/ca', 'crt'), certificate: path(client, 'crt'), key: path(client, 'key') };
+  const files = etcdClientFiles(certificatesDir);
   const [caPem, certificatePem, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
   if (caPem === null || certificatePem === null || key === null)
     return { missing: Object.values(files).filter((file) => textAt(file) === null) };

@@ -5,6 +5,7 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
+import { previousFile } from '../../../host/plan/diff-file.ts';
 import type { HostPlan } from '../../../host/plan/document.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
 import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
@@ -137,7 +138,7 @@ function changeTo(
 ): HostChange {
   const reason = `the upgrade to ${record.version} was interrupted, and ${name} does not run`;
   const file = { content, mode: current?.mode ?? 0o600, owner: current?.owner ?? 'root:root' };
-  const before = current === null ? null : { content: current.content ?? '', mode: current.mode, owner: current.owner };
+  const before = current && previousFile(current);
   return { kind: 'write-file', path: manifestPath(name), ...file, action: current === null ? 'create' : 'update', before, reason };
 }
 
