@@ -8,6 +8,7 @@ import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../kubeadm/config/bootstrap-credentials.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../../kubeadm/config/bootstrap-token.ts';
+import { DEFAULT_TOKEN_GROUPS } from '../../kubeadm/config/defaults.ts';
 import { tokenSecret } from '../../kubeadm/token/token-secret.ts';
 import { type ApiServerRoute, findHostWithApiServerAccess } from '../../kubeadm/use-cases/api-server-access.ts';
 import { discover } from '../../kubeadm/use-cases/discover.ts';
@@ -173,7 +174,6 @@ async function readToken(services: FleetRunPorts, reference: SecretSource, path:
 
 /** TTL as for a token of init. The run deletes the token at its end; the TTL covers killed runs. */
 const TOKEN_TTL = '24h0m0s';
-const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 /** Placeholder in plans, which never contain secrets. */
 const NO_TOKEN = new Secret('000000.0000000000000000');
 
@@ -183,7 +183,10 @@ function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun }: Run
   const make = async (): Promise<Secret> => {
     const token = await services.newToken();
     const description = 'For kubeletadm to join the hosts of a fleet';
-    const secret = tokenSecret({ token, ttl: TOKEN_TTL, usages: ['authentication'], groups: GROUPS, description }, services.clock.now());
+    const secret = tokenSecret(
+      { token, ttl: TOKEN_TTL, usages: ['authentication'], groups: DEFAULT_TOKEN_GROUPS, description },
+      services.clock.now(),
+    );
     await createTokens(admin, [secret]);
     return token;
   };

@@ -43,7 +43,8 @@ export interface HostDefaults {
 const DEFAULT_BIND_PORT = 6443;
 const DEFAULT_TOKEN_TTL = '24h0m0s';
 const DEFAULT_TOKEN_USAGES = ['signing', 'authentication'] as const;
-const DEFAULT_TOKEN_GROUPS = ['system:bootstrappers:kubeadm:default-node-token'] as const;
+/** The group of bootstrap tokens with which nodes join. */
+export const DEFAULT_TOKEN_GROUPS = ['system:bootstrappers:kubeadm:default-node-token'] as const;
 export const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
 export const DEFAULT_CA_CERT_PATH = CA_CERT;
 /** Description of the token that is generated if none is configured. */

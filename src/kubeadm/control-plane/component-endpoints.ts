@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import { listAt, objectsAt } from '../../kubelet/documents/values.ts';
+import { localAddress } from '../../kubelet/effective/configz.ts';
 
 export interface ComponentEndpoint {
   readonly name: 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
@@ -8,25 +9,20 @@ export interface ComponentEndpoint {
 }
 
 const COMPONENTS = [
-  { name: 'kube-apiserver', flag: 'advertise-address', address: null, port: '6443', path: 'livez' },
-  { name: 'kube-controller-manager', flag: 'bind-address', address: '127.0.0.1', port: '10257', path: 'healthz' },
-  { name: 'kube-scheduler', flag: 'bind-address', address: '127.0.0.1', port: '10259', path: 'livez' },
+  { name: 'kube-apiserver', flag: 'advertise-address', port: '6443', path: 'livez' },
+  { name: 'kube-controller-manager', flag: 'bind-address', port: '10257', path: 'healthz' },
+  { name: 'kube-scheduler', flag: 'bind-address', port: '10259', path: 'livez' },
 ] as const;
 
 /**
- * The health endpoints of the components, according to the flags in their static Pods, which may be patched.
+ * The health endpoints of the components on their host, according to the flags in their static Pods, which may be patched.
  * @param podOf returns the Pod of a component
  * @see kubeadm 1.36 wait-control-plane
  */
-export function componentEndpoints(
-  podOf: (name: ComponentEndpoint['name']) => JsonObject,
-  advertiseAddress: string,
-): readonly ComponentEndpoint[] {
-  return COMPONENTS.map(({ name, flag, address, port, path }) => {
+export function componentEndpoints(podOf: (name: ComponentEndpoint['name']) => JsonObject): readonly ComponentEndpoint[] {
+  return COMPONENTS.map(({ name, flag, port, path }) => {
     const words = commandOf(podOf(name), name);
-    const at = flagValue(words, flag) ?? address ?? advertiseAddress;
-    const host = at === '0.0.0.0' ? '127.0.0.1' : at === '::' ? '::1' : at;
-    return { name, url: `https://${host.includes(':') ? `[${host}]` : host}:${flagValue(words, 'secure-port') ?? port}/${path}` };
+    return { name, url: `https://${localAddress(flagValue(words, flag) ?? '')}:${flagValue(words, 'secure-port') ?? port}/${path}` };
   });
 }
 

@@ -1,7 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { observe } from '../../host/access/observe.ts';
-import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
@@ -137,9 +136,9 @@ export const etcdManifest = definePhase<EtcdJoinInput, ManifestFacts>({
   observe: async (context, input) => {
     const { directories, files: written } = input.manifestFor([], false);
     const paths = [...directories, ...written].map(({ path }) => path);
-    const [members, { files }] = await Promise.all([
+    const [members, files] = await Promise.all([
       input.skipped === null ? membersOf(context, input) : null,
-      observe(context.host, combineFacts({ files: fileFacts(paths) }), context.signal),
+      observe(context.host, fileFacts(paths), context.signal),
     ]);
     return { members, files };
   },

@@ -157,7 +157,13 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const { files: ownFiles, directories } = writtenBy(input);
   const paths = [...settingsOf(input), ...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
-  const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
+  const queried = combineFacts({
+    common: COMMON_FACTS,
+    files: fileFacts(paths),
+    states: fileFacts(statePaths),
+    health: kubeletHealth(input.health.url),
+  });
+  const found = await observe(host, queried, signal);
   const { health, states } = found;
   const { init, commit, configDropIns, unitFiles } = found.common;
   if (init === 'systemd' && health.unit === null) throw unitUnknown(host.name);
@@ -165,24 +171,11 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const others = [...ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path)), ...(input.removed ?? [])];
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
   const files = new Map([...found.files, ...unitFiles]);
-  if (url === undefined || url === input.health.url)
-    return { files, states, outdated, init, health, commit, before: { url: input.health.url, health } };
-  return {
-    files,
-    states,
-    outdated,
-    init,
-    health,
-    commit,
-    before: { url, health: await observe(host, kubeletHealth(url), signal) },
-  };
-}
-
-function factsAbout(
-  { paths, statePaths }: { readonly paths: readonly string[]; readonly statePaths: readonly string[] },
-  healthzUrl: string | null,
-) {
-  return combineFacts({ common: COMMON_FACTS, files: fileFacts(paths), states: fileFacts(statePaths), health: kubeletHealth(healthzUrl) });
+  const before =
+    url === undefined || url === input.health.url
+      ? { url: input.health.url, health }
+      : { url, health: await observe(host, kubeletHealth(url), signal) };
+  return { files, states, outdated, init, health, commit, before };
 }
 
 /** The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not known. */

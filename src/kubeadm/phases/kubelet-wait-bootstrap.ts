@@ -122,16 +122,11 @@ async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promi
   return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
 }
 
-interface Waiting {
-  readonly earlier: EarlierRequests;
-  readonly waitedMs: number;
-}
-
 /** Sends no request to the API server. */
 async function reasonOf(
   context: PhaseContext,
   found: CurrentRequests | UnknownRequests,
-  { earlier, waitedMs }: Waiting,
+  { earlier, waitedMs }: { readonly earlier: EarlierRequests; readonly waitedMs: number },
 ): Promise<BootstrapReason> {
   if ('unknown' in found) return explainUnknown(found, await kubeletMessage(context, waitedMs));
   if (found.csrs.length > 0) return explainBootstrap(found.csrs, { refusedBefore: earlier.refused });

@@ -16,11 +16,9 @@ export interface MarkControlPlaneInput {
 /** Labels that mark a control plane and exclude it from external load balancers. */
 const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 
-/** `absent`: not registered yet; null: the cluster does not exist yet. */
-type Found = KubeObject | 'absent' | null;
-
 function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput> {
-  return definePhase<MarkControlPlaneInput, Found>({
+  // `absent`: not registered yet; null: the cluster does not exist yet.
+  return definePhase<MarkControlPlaneInput, KubeObject | 'absent' | null>({
     name,
     short: 'Set the control plane labels and taints of the Node',
     ready: async (context, { nodeName, timeoutMs }) => {

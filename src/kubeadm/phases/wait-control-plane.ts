@@ -75,7 +75,7 @@ async function waitForComponents(
       return `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
     },
     timedOut: async (pending, waitedMs) => {
-      throw await unhealthy(context, input, { ...pending, waitedMs });
+      throw await unhealthy(context, input, pending, waitedMs);
     },
   });
 }
@@ -87,7 +87,7 @@ function componentsIn(files: HostState['manifests']): readonly ComponentEndpoint
     const pod = readYaml(textOf(name) ?? '');
     return isJsonObject(pod) ? pod : {};
   };
-  return componentEndpoints(podOf, '127.0.0.1').filter(({ name }) => textOf(name) !== undefined);
+  return componentEndpoints(podOf).filter(({ name }) => textOf(name) !== undefined);
 }
 
 function noManifests(host: string): AppError {
@@ -123,16 +123,11 @@ function describe(answer: HttpFact | undefined): string {
   return 'status' in answer ? `answers ${answer.status}` : printable(answer.error, 200);
 }
 
-interface Failure {
-  readonly still: readonly ComponentEndpoint[];
-  readonly answers: Answers;
-  readonly waitedMs: number;
-}
-
 async function unhealthy(
   context: PhaseContext,
   { criSocket }: WaitControlPlaneInput,
-  { still, answers, waitedMs }: Failure,
+  { still, answers }: { readonly still: readonly ComponentEndpoint[]; readonly answers: Answers },
+  waitedMs: number,
 ): Promise<AppError> {
   const logs = await readLastLogs(context, criSocket, still);
   const problems = still.map(({ name, url }) => {

@@ -126,7 +126,11 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
     },
     timedOut: async (away, waitedMs) => {
       if (away !== null) throw away;
-      throw notRegistered(context.host.name, { phase, nodeName, waitedMs, reported: await kubeletMessage(context, waitedMs) });
+      const reported = await kubeletMessage(context, waitedMs);
+      const after = `after ${Math.round(waitedMs / 1000)}s${reported === null ? '' : `: ${reported}`}`;
+      const message = `${phase}: the kubelet has its certificate, but Node ${nodeName} is not registered ${after}`;
+      const hint = 'See journalctl -u kubelet on the host, then rerun the command';
+      throw new AppError({ host: context.host.name, code: 'NODE_NOT_REGISTERED', message, hint });
     },
   });
 }
@@ -156,7 +160,7 @@ async function waitUntilReady(
       return `waiting for Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${why}`;
     },
     timedOut: (pending) => {
-      throw typeof pending === 'string' ? notReady(host.name, { phase, nodeName, readyMs, why: pending }) : pending;
+      throw typeof pending === 'string' ? notReady(host.name, phase, { ...input, why: pending }) : pending;
     },
   });
 }
@@ -170,30 +174,10 @@ function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
 }
 
-function notRegistered(
-  host: string,
-  {
-    phase,
-    nodeName,
-    waitedMs,
-    reported,
-  }: {
-    readonly phase: string;
-    readonly nodeName: string;
-    readonly waitedMs: number;
-    /** Error message of the kubelet. */
-    readonly reported: string | null;
-  },
-): AppError {
-  const after = `after ${Math.round(waitedMs / 1000)}s${reported === null ? '' : `: ${reported}`}`;
-  const message = `${phase}: the kubelet has its certificate, but Node ${nodeName} is not registered ${after}`;
-  const hint = 'See journalctl -u kubelet on the host, then rerun the command';
-  return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, hint });
-}
-
 function notReady(
   host: string,
-  { phase, nodeName, readyMs, why }: { readonly phase: string; readonly nodeName: string; readonly readyMs: number; readonly why: string },
+  phase: string,
+  { nodeName, readyMs, why }: { readonly nodeName: string; readonly readyMs: number; readonly why: string },
 ): AppError {
   const message = `${phase}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
   const hint = /cni|network/i.test(why)

@@ -111,10 +111,10 @@ export function designUnits({
  * Parses kubeadm-flags.env as systemd does: each flag must become one word.
  * @throws AppError RENDER_CHECK_FAILED: the file would have another meaning
  */
-export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
+export function checkFlagsEnv(text: string, flagNames: readonly string[]): void {
   const words = readFlagsEnv(text);
   if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))
-    throw checkFailed(path, `parsed as ${words.length} words`);
+    throw checkFailed(FLAGS_ENV, `parsed as ${words.length} words`);
 }
 
 /** Parses a unit file: the required directives must exist in this order. */

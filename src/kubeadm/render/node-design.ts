@@ -70,8 +70,10 @@ export function designNode(input: {
 
 function renderFlags(templates: Templates, flags: readonly Arg[]): DesiredFile {
   const text = String(renderTemplate(templates, FLAGS_ENV, { args: joinFlags(flags) }));
-  const names = flags.map(({ name }) => name);
-  checkFlagsEnv(FLAGS_ENV, text, names);
+  checkFlagsEnv(
+    text,
+    flags.map(({ name }) => name),
+  );
   return rootFile(FLAGS_ENV, text);
 }
 

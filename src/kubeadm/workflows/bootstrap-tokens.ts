@@ -4,7 +4,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { applyTokenDefaults, type DefaultedBootstrapToken } from '../config/defaults.ts';
+import { applyTokenDefaults, DEFAULT_TOKEN_GROUPS, type DefaultedBootstrapToken } from '../config/defaults.ts';
 import type { BootstrapToken } from '../config/model.ts';
 import type { DesiredToken } from '../phases/bootstrap-token.ts';
 import {
@@ -144,10 +144,10 @@ function usable(tokens: readonly StoredToken[], now: Date): readonly StoredToken
 
 /** Whether the token allows discovery and TLS bootstrap. */
 function canJoin({ usages, groups }: Pick<StoredToken, 'usages' | 'groups'>): boolean {
-  return ['signing', 'authentication'].every((usage) => usages.includes(usage)) && groups.includes(DEFAULT_GROUP);
+  return (
+    ['signing', 'authentication'].every((usage) => usages.includes(usage)) && DEFAULT_TOKEN_GROUPS.every((group) => groups.includes(group))
+  );
 }
-
-const DEFAULT_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
 
 /** Matches the token that an earlier run created for the same entry of the configuration. */
 function isLike(token: DefaultedBootstrapToken): (stored: StoredToken) => boolean {

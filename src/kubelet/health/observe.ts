@@ -95,7 +95,7 @@ export async function observeHealth(
     cause:
       isRunning && unit.activeState === 'active' && healthz?.ok !== false
         ? null
-        : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
+        : await causeOf(host, unit, isRunning, { sinceSeconds, signal }),
   };
 }
 
@@ -119,11 +119,8 @@ function readHealthz(answer: HttpFact | null): Observation['healthz'] {
 async function causeOf(
   host: Host,
   unit: UnitState | null,
-  {
-    isRunning,
-    sinceSeconds,
-    signal,
-  }: Pick<Parameters<typeof observeHealth>[1], 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
+  isRunning: boolean,
+  { sinceSeconds, signal }: Pick<Parameters<typeof observeHealth>[1], 'sinceSeconds' | 'signal'>,
 ): Promise<string | null> {
   const since = `@${Math.floor(sinceSeconds)}`;
   const text = (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal)) ?? '';

@@ -17,6 +17,7 @@ import { CA_CERT, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CLIENT_PEM, KUBELET_CONF }
 import { observeHealthzUrl, observeKubeletWords } from '../../../kubelet/effective/healthz-url.ts';
 import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../../kubelet/health/wait-healthy.ts';
+import { DEFAULT_TOKEN_GROUPS } from '../../config/defaults.ts';
 import { nodeNameOf } from '../../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../../node-settings/node-settings.ts';
 import { createTemporaryToken, deleteTemporaryToken } from '../../phases/bootstrap-token.ts';
@@ -50,7 +51,6 @@ const FACTS = combineFacts({
 });
 /** Covers all timeouts of a run. */
 const TOKEN_TTL = '30m0s';
-const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 
 const NAME = 'renew-kubelet';
 
@@ -154,7 +154,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
             token: made,
             ttl: TOKEN_TTL,
             usages: ['authentication'],
-            groups: GROUPS,
+            groups: DEFAULT_TOKEN_GROUPS,
             description: `For kubeletadm to renew ${nodeName ?? host}`,
           },
           context.clock.now(),

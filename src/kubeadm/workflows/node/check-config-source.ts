@@ -3,7 +3,7 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import type { CheckResult } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import type { Minor } from '../../../kubelet/catalogue/catalogue.ts';
+import type { KubeletReader } from '../../../kubelet/catalogue/catalogue.ts';
 import type { SetupChange } from '../../../kubelet/effective/field-changes.ts';
 import { configInputOf, type KubeletSetup } from '../../../kubelet/effective/kubelet-setup.ts';
 import { assignedAt, resolveNodeSource } from '../../../kubelet/effective/node-source.ts';
@@ -62,7 +62,7 @@ export async function checkConfigSource(
   const described = at === null ? name : `${name} (assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')})`;
   const payload = await observed.payload(registered);
   if (payload === null) return unknownOverrides(`the kubelet uses ${described}, but the checkpoint on the host cannot be read`);
-  const overrides = overridesOf(options, { minor: design.minor, before, after, payload });
+  const overrides = overridesOf({ catalogue: options.catalogue, minor: design.minor }, { before, after }, payload);
   if (overrides === null) return unknownOverrides(`the kubelet uses ${described}, but the configurations cannot be compared`);
   return reportOverrides(overrides, {
     host: host.name,
@@ -83,16 +83,13 @@ async function readNode(cluster: Cluster | null, name: string): Promise<KubeObje
   }
 }
 
-interface Compared {
-  readonly minor: Minor;
-  readonly before: KubeletSetup;
-  readonly after: KubeletSetup;
-  readonly payload: SourcePayload;
-}
-
 /** Null: a kubelet does not start with one of the configurations. */
-function overridesOf({ catalogue }: NodeOptions, { minor, before, after, payload }: Compared): Overrides | null {
-  const effective = (setup: KubeletSetup): LayeredConfig => layerRunningConfig(configInputOf(setup, { catalogue, minor })).layered;
+function overridesOf(
+  reader: KubeletReader,
+  { before, after }: { readonly before: KubeletSetup; readonly after: KubeletSetup },
+  payload: SourcePayload,
+): Overrides | null {
+  const effective = (setup: KubeletSetup): LayeredConfig => layerRunningConfig(configInputOf(setup, reader)).layered;
   const assigned = payload.by === 'agent' ? { configFile: payload } : { dynamicConfig: payload };
   try {
     return findOverrides({

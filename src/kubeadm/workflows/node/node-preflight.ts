@@ -34,6 +34,13 @@ export interface PreflightInput {
   readonly findings?: readonly Finding[];
 }
 
+interface DesignedKubelet {
+  readonly design: NodeDesign;
+  readonly reading: KubeletReading;
+  /** What the kubelet will read. */
+  readonly setup: KubeletSetup;
+}
+
 /**
  * Runs the preflight checks of a node: host, kubelet flags and, if a kubelet is installed, its acceptance of the files.
  * @returns errors and warnings of the checks that are not ignored
@@ -42,11 +49,12 @@ export async function preflightNode(
   context: PhaseContext,
   options: NodeOptions,
   node: ObservedNode,
-  { design, reading, setup }: { readonly design: NodeDesign; readonly reading: KubeletReading; readonly setup: KubeletSetup },
+  designed: DesignedKubelet,
   { controlPlaneMinor, serviceSubnets, written = [], checksClock = false, findings: more = [] }: PreflightInput,
 ) {
   const { facts, kubeletMinor, registration } = node;
-  const words = setup.flags;
+  const { design } = designed;
+  const words = designed.setup.flags;
   const nodeIPs = (words.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').map((one) => one.trim());
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
   const findings = options.singlePhase
@@ -74,8 +82,8 @@ export async function preflightNode(
     catalogue: options.catalogue,
   });
   const [accepted, ofHost] = await Promise.all([
-    queryKubelet(context, options, { facts, design, reading, checksClock: checksClock && !options.staged && !options.singlePhase }),
-    newNodeFindings(context, options, node, { design, reading, setup, written }),
+    queryKubelet(context, options, facts, designed, checksClock && !options.staged && !options.singlePhase),
+    newNodeFindings(context, options, node, designed, written),
   ]);
   return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
 }
@@ -105,12 +113,9 @@ const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'Ex
 async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
-  {
-    facts,
-    design,
-    reading,
-    checksClock,
-  }: { readonly facts: HostFacts; readonly design: NodeDesign; readonly reading: KubeletReading; readonly checksClock: boolean },
+  facts: HostFacts,
+  { design, reading }: DesignedKubelet,
+  checksClock: boolean,
 ): Promise<readonly Finding[]> {
   const { host, signal, clock } = context;
   const clockFact = checksClock ? hostClock : NO_CLOCK;
@@ -134,17 +139,10 @@ async function queryKubelet(
 }
 
 /** State files with which the kubelet exits when this run restarts it, also after a rollback. */
-function stateFindings(
-  { layered: { config } }: NodeDesign,
-  { rootDir }: KubeletReading,
-  texts: ReadonlyMap<string, string>,
-): readonly Finding[] {
-  const change = { before: null, after: config };
-  return unusableManagerStates(change, rootDir, texts, { removesOutdated: true }).map((state) => ({
-    id: 'KubeletState',
-    severity: 'error',
-    ...state,
-  }));
+function stateFindings({ layered }: NodeDesign, { rootDir }: KubeletReading, texts: ReadonlyMap<string, string>): readonly Finding[] {
+  const change = { before: null, after: layered.config };
+  const unusable = unusableManagerStates(change, rootDir, texts, { removesOutdated: true });
+  return unusable.map((state) => ({ id: 'KubeletState', severity: 'error', ...state }));
 }
 
 const NO_CLOCK = defineFact({}, (): number | null => null);
@@ -180,19 +178,8 @@ async function newNodeFindings(
   { host, signal }: PhaseContext,
   { catalogue, staged }: NodeOptions,
   { facts: { identity } }: ObservedNode,
-  {
-    design,
-    reading,
-    setup,
-    written,
-  }: {
-    readonly design: NodeDesign;
-    readonly reading: KubeletReading;
-    /** What its kubelet will read. */
-    readonly setup: KubeletSetup;
-    /** Paths that the run writes before the kubelet starts. */
-    readonly written: readonly string[];
-  },
+  { design, reading, setup }: DesignedKubelet,
+  written: readonly string[],
 ): Promise<readonly Finding[]> {
   if (staged || identity.state !== 'missing') return [];
   const { minor, nodeName } = design;

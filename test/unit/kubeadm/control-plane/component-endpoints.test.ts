@@ -6,12 +6,11 @@ import { readEtcdManifest } from '../../../../src/kubeadm/control-plane/etcd-man
 const podWith =
   (flags: Readonly<Record<string, readonly string[]>>) =>
   (name: string): JsonObject => ({ spec: { containers: [{ command: ['sidecar'] }, { command: [name, ...(flags[name] ?? [])] }] } });
-const urls = (flags: Readonly<Record<string, readonly string[]>>, address = '10.0.0.1') =>
-  componentEndpoints(podWith(flags), address).map(({ url }) => url);
+const urls = (flags: Readonly<Record<string, readonly string[]>>) => componentEndpoints(podWith(flags)).map(({ url }) => url);
 
 describe('componentEndpoints', () => {
   it('defaults to the endpoints of kubeadm', () => {
-    expect(urls({})).toEqual(['https://10.0.0.1:6443/livez', 'https://127.0.0.1:10257/healthz', 'https://127.0.0.1:10259/livez']);
+    expect(urls({})).toEqual(['https://127.0.0.1:6443/livez', 'https://127.0.0.1:10257/healthz', 'https://127.0.0.1:10259/livez']);
   });
 
   it('follows the flags in the manifests; the last of each wins', () => {
