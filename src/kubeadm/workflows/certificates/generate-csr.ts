@@ -52,24 +52,21 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions) {
   const node = await resolvePkiConfiguration(context, options);
   const { certificatesDir } = node.cluster;
   const parameters = certificateParametersOf(node.cluster, context.clock.now());
-  const definitions = CERTIFICATES.filter(({ ca }) => ca !== null);
-  const certificatePaths = definitions.map(({ baseName }) => ({
-    key: pkiPath(certificatesDir, baseName, 'key'),
-    csr: pkiPath(certificatesDir, baseName, 'csr'),
-  }));
-  const kubeconfigPaths = KUBECONFIGS.map(({ file }) => ({
-    conf: `${options.kubernetesDir}/${file}`,
-    csr: `${options.kubernetesDir}/${file}.csr`,
-  }));
-  const asked = [...certificatePaths, ...kubeconfigPaths].flatMap((paths) => Object.values(paths));
+  const keys = CERTIFICATES.filter(({ ca }) => ca !== null).map((definition) => {
+    const at = (kind: 'key' | 'csr'): string => pkiPath(certificatesDir, definition.baseName, kind);
+    return { definition, path: at('key'), csr: at('csr') };
+  });
+  const confs = KUBECONFIGS.map((definition) => {
+    const path = `${options.kubernetesDir}/${definition.file}`;
+    return { definition, path, csr: `${path}.csr` };
+  });
+  const asked = [...keys, ...confs].flatMap(({ path, csr }) => [path, csr]);
   const facts = await observe(context.host, fileFacts(asked), context.signal);
   const work: Work = { node, parameters, issuer: options.issuer, found: (path) => facts.get(path)?.content ?? null, problems: [] };
   const certificates = await Promise.all(
-    definitions.map((definition, i) => certificateFiles(work, certificatePaths[i] as KeyPaths, specOf(definition, node, parameters))),
+    keys.map(({ definition, ...paths }) => certificateFiles(work, paths, specOf(definition, node, parameters))),
   );
-  const kubeconfigs = await Promise.all(
-    KUBECONFIGS.map((definition, i) => kubeconfigFiles(work, kubeconfigPaths[i] as ConfPaths, definition)),
-  );
+  const kubeconfigs = await Promise.all(confs.map(({ definition, ...paths }) => kubeconfigFiles(work, paths, definition)));
   const input = (files: readonly (readonly DesiredFile[])[]): WriteFilesInput => ({ files: files.flat(), directories: [], mayChown: true });
   return {
     input: { certificates: input(certificates), kubeconfigs: input(kubeconfigs) },
@@ -96,13 +93,9 @@ interface Work {
   readonly problems: Problem[];
 }
 
-interface KeyPaths {
-  readonly key: string;
-  readonly csr: string;
-}
-
-interface ConfPaths {
-  readonly conf: string;
+/** The file with the key, and that of its CSR. */
+interface CsrPaths {
+  readonly path: string;
   readonly csr: string;
 }
 
@@ -110,30 +103,30 @@ const FILE = { owner: 'root:root', mode: 0o600, onlyIfAbsent: true } as const;
 
 async function certificateFiles(
   { found, problems, issuer, parameters }: Work,
-  { key, csr }: KeyPaths,
+  { path, csr }: CsrPaths,
   spec: CertificateSpec,
 ): Promise<readonly DesiredFile[]> {
-  const keyText = found(key);
+  const keyText = found(path);
   if (keyText !== null && found(csr) !== null) return [];
   const keyPem = keyText === null ? await issuer.generateKey(parameters.keyAlgorithm) : new Secret(keyText);
   if (readPrivateKey(keyPem) === null) {
-    problems.push(pkiNoKey(key, 'private key'));
+    problems.push(pkiNoKey(path, 'private key'));
     return [];
   }
   const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: keyText !== null };
-  return [...(keyText === null ? [{ ...FILE, path: key, content: new SensitiveText([keyPem]), summary: {} }] : []), request];
+  return [...(keyText === null ? [{ ...FILE, path, content: new SensitiveText([keyPem]), summary: {} }] : []), request];
 }
 
 async function kubeconfigFiles(
   { node, parameters, found, problems, issuer }: Work,
-  { conf, csr }: ConfPaths,
+  { path, csr }: CsrPaths,
   definition: KubeconfigDefinition,
 ): Promise<readonly DesiredFile[]> {
-  const text = found(conf);
+  const text = found(path);
   if (text !== null && found(csr) !== null) return [];
-  const existing = text === null ? null : keyIn(text, conf);
+  const existing = text === null ? null : keyIn(text, path);
   if (text !== null && existing === null) {
-    problems.push(pkiKubeconfigUnusable(conf, 'it contains no client key to create a CSR with'));
+    problems.push(pkiKubeconfigUnusable(path, 'it contains no client key to create a CSR with'));
     return [];
   }
   const keyPem = existing ?? (await issuer.generateKey(parameters.keyAlgorithm));
@@ -143,7 +136,7 @@ async function kubeconfigFiles(
   const { clusterName } = node.cluster;
   const [server, user] = [serverBefore(definition, node), spec.commonName];
   const kubeconfig = { cluster: clusterName, server, user, currentContext: `${user}@${clusterName}` };
-  return [{ ...FILE, path: conf, content: keyKubeconfig({ clusterName, server, user, keyPem }), summary: { kubeconfig } }, request];
+  return [{ ...FILE, path, content: keyKubeconfig({ clusterName, server, user, keyPem }), summary: { kubeconfig } }, request];
 }
 
 /** Unlike in init, kubelet.conf gets the control plane endpoint. */

@@ -137,10 +137,10 @@ export async function renewCertificate(
   return { files: renewedFiles(one, { pem, keyPem, caPem: planned.signer.certificatePem }, facts) };
 }
 
-type OtherSigner = Exclude<Signer, 'self'>;
-type PlannedRenewal = { readonly problem: Problem } | { readonly certificate: CertificateContent; readonly signer: OtherSigner };
-
-function planRenewal(one: FoundRenewable, found: (path: string) => string | null): PlannedRenewal {
+function planRenewal(
+  one: FoundRenewable,
+  found: (path: string) => string | null,
+): { readonly problem: Problem } | { readonly certificate: CertificateContent; readonly signer: Exclude<Signer, 'self'> } {
   const { certificate, crt, caBase } = one;
   if (certificate === null || typeof certificate === 'string') return { problem: pkiUnreadable(crt, certificate ?? 'does not exist') };
   const [caPath, keyPath] = [`${caBase}.crt`, `${caBase}.key`];
