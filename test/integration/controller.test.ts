@@ -188,6 +188,28 @@ describe('a rollout', () => {
       },
     );
 
+    it.each([{}, { revisionHistoryLimit: 3 }])(
+      'drains a node also for a return to its earlier ConfigMap, but no node that rolled back; edited meanwhile: %o',
+      async (edit) => {
+        const world = await withPods();
+        const strategy = { ...QUICK.strategy, allow: 'drain' };
+        await world.create('pods', spec(40, { ...QUICK, strategy, onFailure: 'Revert' }));
+        const controller = world.controller();
+        await controller.run(60);
+        expect(await reason(world)).toBe('Complete Ready: Complete');
+        const cordoned = cordonedIn(world);
+        world.fleet.behaviours.set('topologyManagerScope', (seconds, node) =>
+          seconds < 3 || node !== 'n2' ? {} : { healthz: { ok: false, why: 'connection refused' } },
+        );
+        await world.patch('pods', { payload: { overlay: { topologyManagerScope: 'pod' } } });
+        for (let i = 0; i < 60 && !cordoned.includes('n2'); i++) await controller.run(1);
+        await world.patch('pods', edit);
+        await controller.run(60);
+        expect(await reason(world)).toBe('Reverted Stalled: Reverted');
+        expect([cordoned, await world.maxPods()]).toEqual([['n1', 'n2', 'n1'], { n1: 40, n2: 40 }]);
+      },
+    );
+
     it('marks all nodes that will be drained before the first drain, and others no longer', async () => {
       const world = await withPods();
       const marked = async (): Promise<readonly string[]> =>

@@ -61,6 +61,8 @@ interface Memory {
   readonly gates: GateAttempts;
   /** By `checkKey`, for this generation. */
   readonly checks: Map<string, NodeCheck & { readonly at: number }>;
+  /** By `checkKey`, for all generations: a revert drains the nodes that the change has drained. */
+  readonly impacts: Map<string, NodeCheck['impact']>;
   generation: number;
   isChecking: boolean;
   /** The latest object that this controller wrote: the watch may lag behind. */
@@ -231,6 +233,7 @@ export class RolloutController {
       changes: new NodeChanges(this.#ports, rollout, wake),
       gates: new GateAttempts({ ...this.#ports, web }, rollout, wake),
       checks: new Map(),
+      impacts: new Map(),
       generation: rollout.generation,
       isChecking: false,
       latest,
@@ -307,15 +310,18 @@ export class RolloutController {
     return this.#ports.cluster.patch(rolloutRef(name), 'merge', { metadata: { resourceVersion }, status }, { subresource: 'status' });
   }
 
-  #act({ rollout, revision, nodes, checks }: Observed, { assign, drains, uncordon, gate, check }: Decision, memory: Memory): void {
-    const { changes, record } = memory;
+  #act({ rollout, revision, nodes }: Observed, { assign, drains, uncordon, gate, check }: Decision, memory: Memory): void {
+    const { changes, record, impacts } = memory;
     if (drains !== null) changes.mark(revision.name, drains);
     const configs = new Map(nodes.map(({ name, assessed }) => [name, assessed.config]));
     const { drain } = rollout.spec.strategy;
     for (const change of assign) {
       const config = configs.get(change.name);
       if (config === undefined) continue;
-      const impact = checks.get(checkKey(config, change.desired ?? revision.source))?.impact ?? null;
+      // A return changes the same fields as the change to the revision. Pods of a node that is down could not be evicted.
+      const isReturn = config.isReady && sameSource(config.status?.active ?? null, revision.source);
+      const changed = isReturn ? revision.source : change.desired;
+      const impact = (changed && impacts.get(checkKey(config, changed))) ?? null;
       const isNew = record !== null && sameSource(change.desired, revision.source);
       const remember = async (name: string, before: ConfigSource | null): Promise<void> => {
         await record?.began(name, before);
@@ -358,7 +364,11 @@ export class RolloutController {
         // Edited meanwhile: the result is that of other limits.
         if (memory.generation !== rollout.generation) return;
         const at = this.#ports.clock.now().getTime();
-        for (const node of nodes) memory.checks.set(checkKey(node, source), { ...(found.get(node.name) ?? NO_FINDING), at });
+        for (const node of nodes) {
+          const [key, check] = [checkKey(node, source), found.get(node.name) ?? NO_FINDING];
+          memory.checks.set(key, { ...check, at });
+          memory.impacts.set(key, check.impact);
+        }
       } catch (error) {
         if (signal.aborted) return;
         if (!isAppError(error)) throw error;
