@@ -68,12 +68,17 @@ export function formatPosition({ file, line, column }: Position): string {
 
 /** One line: `host: position path: message. Hint [CODE]`. */
 export function formatProblem(problem: Problem): string {
+  return `${problemText(problem)} [${problem.code}]`;
+}
+
+/** `formatProblem` without the code. */
+export function problemText(problem: Problem): string {
   const { position, path, host } = problem;
   const place = position ? formatPosition(position) : '';
   const subject = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
   const hint = problem.hint ? ` ${/[.?!]$/.test(problem.hint) ? problem.hint : `${problem.hint}.`}` : '';
   const stop = hint && !/[.?!]$/.test(problem.message) ? '.' : '';
-  return `${subject}${subject && !subject.endsWith(':') ? ':' : ''}${subject ? ' ' : ''}${problem.message}${stop}${hint} [${problem.code}]`;
+  return `${subject}${subject && !subject.endsWith(':') ? ':' : ''}${subject ? ' ' : ''}${problem.message}${stop}${hint}`;
 }
 
 /** True for an AppError whose first problem has this code. */

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { AppError, firstMessage } from '../../base/errors.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { NAME_RULE, ROLLOUT_API_VERSION, ROLLOUT_KIND, type RolloutSpec, type RolloutStatus, rolloutSchema } from './schema.ts';
 
@@ -44,6 +45,13 @@ export function readRollout(object: KubeObject): { readonly rollout: Rollout } |
       status: rolloutSchema.status.safeParse(object.status).data ?? {},
     },
   };
+}
+
+/** The CLUSTER_NO_SUCH_KIND of an API server without the CustomResourceDefinition, with the command that installs it; exit code 2. */
+export function noRolloutDefinition(error: AppError): AppError {
+  const hint =
+    'Install the CustomResourceDefinition with the controller: kubeletadm controller install, or alone: kubeletadm controller crd | kubectl apply -f -';
+  return new AppError({ code: error.code, message: firstMessage(error), hint }, { exitCode: 2, cause: error });
 }
 
 function issueText({ path, message }: z.core.$ZodIssue): string {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { type AppError, isAppError } from '../../base/errors.ts';
+import { isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
 import type { NodeConfig } from '../../dynamic/status/node-config.ts';
@@ -14,6 +14,7 @@ import { type NodeHolds, nodeHolds } from '../../maintenance/drain/while-drained
 import type { Rollout } from '../api/rollout.ts';
 import { sourceText } from '../reconcile/observed.ts';
 import type { Decision } from '../reconcile/reconcile.ts';
+import { reportError } from './report-error.ts';
 
 export interface ChangePorts {
   /** Fenced. */
@@ -189,13 +190,9 @@ export class NodeChanges {
     const attempts = (this.#issues.get(name)?.attempts ?? 0) + 1;
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), LONGEST_DELAY_MS);
     this.#issues.set(name, { why: error.message, attempts, nextAt: clock.now().getTime() + delayMs });
-    reporter.report(warningOf(name, error));
+    reportError(reporter, error, { host: name });
   }
 }
 
 const FIRST_DELAY_MS = 2_000;
 const LONGEST_DELAY_MS = 60_000;
-
-function warningOf(host: string, { code, message }: AppError) {
-  return { level: 'warning', code, message, host } as const;
-}

@@ -1,5 +1,5 @@
-import { isAppError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { type AppError, isAppError } from '../../base/errors.ts';
+import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import { assessNodeConfig } from '../../dynamic/status/assess-node-config.ts';
 import { type NodeConfig, readNodeConfig } from '../../dynamic/status/node-config.ts';
 import { eventsByNode } from '../../dynamic/workflows/read-nodes.ts';
@@ -11,12 +11,14 @@ import { cordonOwner, isCordoned } from '../../maintenance/node-hold.ts';
 import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
 import { checkKey, type NodeCheck, type Observed, type ObservedNode, sourceOfText, sourceText } from '../reconcile/observed.ts';
 import { type Decision, reconcile } from '../reconcile/reconcile.ts';
+import { mergePatch } from '../reconcile/status.ts';
 import { GateAttempts } from './attempt-gates.ts';
 import { type ChangePorts, holdOf, NodeChanges } from './change-nodes.ts';
 import { checkNodes } from './check-nodes.ts';
 import type { Leadership } from './lease.ts';
 import type { ControllerMetrics } from './metrics.ts';
 import { removeMarks } from './planned-marks.ts';
+import { reportError } from './report-error.ts';
 import { ensureRevision, revisionOf } from './revision.ts';
 import { type Selection, selectNodes } from './select.ts';
 
@@ -140,12 +142,7 @@ export class RolloutController {
       } catch (error) {
         if (!isAppError(error) || error.code === 'LEASE_LOST') throw error;
         // The object was changed meanwhile: the watch delivers it.
-        if (error.code !== 'CLUSTER_CONFLICT' && error.code !== 'CLUSTER_NOT_FOUND')
-          reporter.report({
-            level: 'warning',
-            code: error.code,
-            message: `KubeletConfigRollout ${selection.rollout.name}: ${error.message}`,
-          });
+        if (error.code !== 'CLUSTER_CONFLICT' && error.code !== 'CLUSTER_NOT_FOUND') this.#report(error, selection.rollout);
       } finally {
         metrics.reconciled((this.#steadyMs() - startedAt) / 1000);
       }
@@ -153,6 +150,10 @@ export class RolloutController {
     this.#unmarking ??= removeMarks(this.#ports.cluster, view.nodes, new Map(this.#drains)).finally(() => (this.#unmarking = null));
     for (const start of this.#checks.splice(0)) start();
     return requeueMs;
+  }
+
+  #report(error: AppError, { name }: Rollout): void {
+    reportError(this.#ports.reporter, error, { subject: `KubeletConfigRollout ${name}: ` });
   }
 
   #steadyMs(): number {
@@ -355,7 +356,7 @@ export class RolloutController {
   }
 
   async #check(rollout: Rollout, check: Decision['check'], configs: ReadonlyMap<string, NodeConfig>, memory: Memory): Promise<void> {
-    const { cluster, reporter, signal } = this.#ports;
+    const { cluster, signal } = this.#ports;
     const bySource = new Map(check.map(({ source }) => [sourceText(source), source]));
     for (const [text, source] of bySource) {
       const nodes = check.flatMap((one) => (sourceText(one.source) === text ? (configs.get(one.name) ?? []) : []));
@@ -372,20 +373,10 @@ export class RolloutController {
       } catch (error) {
         if (signal.aborted) return;
         if (!isAppError(error)) throw error;
-        reporter.report({ level: 'warning', code: error.code, message: `KubeletConfigRollout ${rollout.name}: ${error.message}` });
+        this.#report(error, rollout);
       }
     }
   }
-}
-
-/** The JSON merge patch that replaces an object: members that it does not have any more are null. */
-function mergePatch(before: JsonObject, after: JsonObject): JsonObject {
-  const removed = Object.keys(before).flatMap((key) => (after[key] === undefined ? [[key, null] as const] : []));
-  const kept = Object.entries(after).map(([key, value]) => {
-    const old = before[key];
-    return [key, isJsonObject(old) && isJsonObject(value) ? mergePatch(old, value) : value] as const;
-  });
-  return Object.fromEntries([...kept, ...removed]);
 }
 
 function rolloutOf(object: KubeObject | null): Rollout | null {

@@ -5,6 +5,7 @@ import { CONFIG_EVENT_REASON } from '../../dynamic/status/config-event.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { noRolloutDefinition } from '../api/rollout.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
 import { approveServing } from './approve-serving.ts';
 import type { ChangePorts } from './change-nodes.ts';
@@ -12,6 +13,7 @@ import { type ClusterView, RolloutController } from './controller.ts';
 import { fencedCluster } from './fenced-cluster.ts';
 import { type Leadership, steadyClock, whileLeader } from './lease.ts';
 import type { ControllerMetrics } from './metrics.ts';
+import { reportError } from './report-error.ts';
 import { Waiting } from './waiting.ts';
 
 /** Events that arrive within this time cause one step. */
@@ -44,7 +46,7 @@ export async function runController(
   const report = (error: AppError): void => {
     if (reported.has(error.message)) return;
     reported.add(error.message);
-    reporter.report({ level: 'warning', code: error.code, message: error.message });
+    reportError(reporter, error);
   };
   const onChange = (leader: string): void => {
     reported.clear();
@@ -126,7 +128,7 @@ function watchCluster(
       onIssue: (error) => {
         onFailure();
         if (!isAppError(error)) throw error;
-        onIssue(error);
+        onIssue(name === 'rollouts' && error.code === 'CLUSTER_NO_SUCH_KIND' ? noRolloutDefinition(error) : error);
       },
     });
   const fieldSelector = `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}`;

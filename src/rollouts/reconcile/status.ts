@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { present } from '../../base/present.ts';
 import { firstNames } from '../../base/text/name-ranges.ts';
 import { type ListedNode, MAX_LISTED, type RolloutCondition, type RolloutStatus } from '../api/schema.ts';
@@ -149,4 +150,14 @@ function conditionsOf({ rollout, now }: Observed, { isTrue, reason, message }: S
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now.toISOString().replace(/\.\d+/, '');
     return { type, status, observedGeneration: rollout.generation, lastTransitionTime, reason, message };
   });
+}
+
+/** The JSON merge patch that replaces an object: members that it does not have any more are null. */
+export function mergePatch(before: JsonObject, after: JsonObject): JsonObject {
+  const removed = Object.keys(before).flatMap((key) => (after[key] === undefined ? [[key, null] as const] : []));
+  const kept = Object.entries(after).map(([key, value]) => {
+    const old = before[key];
+    return [key, isJsonObject(old) && isJsonObject(value) ? mergePatch(old, value) : value] as const;
+  });
+  return Object.fromEntries([...kept, ...removed]);
 }

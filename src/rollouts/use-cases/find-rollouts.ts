@@ -5,7 +5,7 @@ import type { Labels } from '../../kube/label-selector.ts';
 import { matchesLabels } from '../../kube/match-labels.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { textAt } from '../../kubelet/documents/values.ts';
-import { type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
+import { noRolloutDefinition, type Rollout, readRollout, rolloutRef } from '../api/rollout.ts';
 import { ROLLOUT_API_VERSION, ROLLOUT_KIND } from '../api/schema.ts';
 import { leaderLease } from '../controller/lease.ts';
 import { oldestFirst } from '../controller/select.ts';
@@ -57,10 +57,7 @@ async function served<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    if (!isAppError(error, 'CLUSTER_NO_SUCH_KIND')) throw error;
-    const [problem] = error.problems;
-    const hint = 'Install the CustomResourceDefinition and the controller: kubeletadm controller install';
-    throw new AppError({ code: error.code, message: problem?.message ?? '', hint }, { exitCode: 2, cause: error });
+    throw isAppError(error, 'CLUSTER_NO_SUCH_KIND') ? noRolloutDefinition(error) : error;
   }
 }
 
