@@ -16,6 +16,7 @@ import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInControlPlane } from './stand-in-control-plane.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 import { readYaml, startupFailure, whyRefused } from './startup-failure.ts';
+import { formatTimestamp, NO_UNIT, selected } from './systemctl-show.ts';
 
 export interface StandInHostOptions {
   readonly rootDir: string;
@@ -52,8 +53,6 @@ const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, p
 /** Higher than every process id of the local host. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
-/** What `systemctl show` prints for a unit that the host does not have. */
-const NO_UNIT = ['LoadState=not-found', 'ActiveState=inactive', 'SubState=dead', 'MainPID=0', 'NeedDaemonReload=no'];
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
 
@@ -382,18 +381,6 @@ export class StandInHost {
     const time = this.#options.now().toISOString();
     return `${level}${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 ${text}`;
   }
-}
-
-/** The properties requested from `systemctl show`. */
-function selected(properties: readonly string[], args: readonly string[]): readonly string[] {
-  const desired = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
-  return properties.filter((line) => desired.length === 0 || desired.includes(upTo(line, '=')));
-}
-
-/** In systemctl's format: `Fri 2026-11-20 14:12:50 UTC`. */
-function formatTimestamp(date: Date): string {
-  const iso = date.toISOString();
-  return `${date.toUTCString().slice(0, 3)} ${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }
 
 function print(...lines: readonly string[]): CommandAnswer {
