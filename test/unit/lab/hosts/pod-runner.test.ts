@@ -73,7 +73,7 @@ describe('the pods of a stand-in kubelet', () => {
     expect(pod?.status).toMatchObject({
       phase: 'Running',
       podIP: expect.stringMatching(/^10\.244\.0\.\d+$/),
-      containerStatuses: [{ name: 'main', ready: true, state: { running: {} } }],
+      containerStatuses: [{ name: 'main', ready: true, restartCount: 0, state: { running: {} } }],
     });
     expect(pod === undefined ? null : readPod(pod)).toMatchObject({ isReady: true });
     expect(await node.events()).toEqual([]);
