@@ -10,8 +10,8 @@ export interface WriteFilesInput {
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
   /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
-  /** Why no file is written because of the configuration (e.g. external etcd); a clause. */
-  readonly skipped?: string;
+  /** Why no file is written because of the configuration (e.g. external etcd); a clause. Null: it goes without saying. */
+  readonly skipped?: string | null;
 }
 
 /**
@@ -27,7 +27,7 @@ export function writeFilesPhase(name: string, short: string, noop: string): Defi
     observe: ({ host, signal }, { files, directories }) =>
       observe(host, fileFacts([...directories, ...files].map(({ path }) => path)), signal),
     plan: (found, { files, directories, mayChown, skipped }) => {
-      if (skipped !== undefined) return { changes: [], noop: skipped };
+      if (skipped !== undefined) return { changes: [], ...(skipped !== null && { noop: skipped }) };
       const changes = [
         ...directories.map(({ path, mode }) => diffDirectory(found.get(path) ?? null, path, mode)),
         ...files.map((file) => diffFile(found.get(file.path) ?? null, file, { mayChown })),

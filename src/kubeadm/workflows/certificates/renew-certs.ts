@@ -49,7 +49,9 @@ export function renewCertsWorkflow(names: readonly string[], { restarts = false 
     name: 'certs renew',
     phases: [
       ...RENEWABLE_NAMES.filter((name) => names.includes(name)).map((name) =>
-        writeFilesPhase(name, `Renew ${name}`, 'unchanged').select((input: RenewCertsInput) => input.files.get(name) ?? NOTHING),
+        writeFilesPhase(name, `Renew ${name}`, 'unchanged').select(
+          (input: RenewCertsInput) => input.files.get(name) ?? (name === CONTROLLER_CONF_NAME && names.length > 1 ? NOT_NAMED : NOTHING),
+        ),
       ),
       ...(restarts ? UPGRADE_ORDER : []).map((component) =>
         restartStaticPod(component).select((input: RenewCertsInput) => input.restart(component)),
@@ -61,7 +63,10 @@ export function renewCertsWorkflow(names: readonly string[], { restarts = false 
   };
 }
 
-const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'the cluster does not use this certificate' };
+/** Few control planes run the controller of rollouts. */
+const NOT_NAMED: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: null };
+
+const NOTHING: WriteFilesInput = { ...NOT_NAMED, skipped: 'the cluster does not use this certificate' };
 
 const restartController = runController(
   'restart/kubeletadm-controller',
