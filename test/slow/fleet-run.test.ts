@@ -152,7 +152,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const fixed = await apply();
     expect(fixed.stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     expect(fixed.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
-      expect.stringMatching(/^node3 changed: config\.yaml maxPods 6 → 60, kubelet restarted, confirmed \([0-9.]+s\)$/),
+      expect.stringMatching(/^node3 changed: config\.yaml maxPods 6 → 60, kubelet restarted, confirmed, Node is Ready \([0-9.]+s\)$/),
     ]);
     writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
     const inDetail = await apply('-v', '1', '--limit', 'node3');
